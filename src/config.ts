@@ -35,8 +35,8 @@ export const settings = {
   HOST: text(
     '0.0.0.0',
     'Address to listen on; `::` serves IPv6 and IPv4; `unix:/path` is a socket, whose peers are trusted as proxies.',
-    /^(unix:\/\S+|[^\s/]+)$/,
-    'an address such as 127.0.0.1, or unix: and an absolute path',
+    /^(unix:\/\S+|[^\s/[\]]+)$/,
+    'an address such as 127.0.0.1 or ::1, or unix: and an absolute path',
   ),
   PORT: integer('3000', 'Port to listen on; 0 lets the system choose.', 0, 65_535),
   DATA_DIR: text('./data', 'Folder of the database, the images and temporary files.'),

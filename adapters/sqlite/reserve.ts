@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { appendFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { freeOn } from '../../src/lib/storage-full.ts';
 
 /** A write takes some 50 KB of the log, which is then reused, and seldom a page of the database. */
 const BYTES = 4 * 1024 * 1024;
@@ -20,10 +21,7 @@ export interface Reserve {
 }
 
 /** Returns how much space the disk of a file has, in bytes. */
-export function spaceBeside(path: string): number {
-  const { bavail, bsize } = statfsSync(dirname(path));
-  return bavail * bsize;
-}
+export const spaceBeside = (path: string) => freeOn(statfsSync(dirname(path)));
 
 /** Opens the reserve, a file beside the database at `path` that the first `renew` creates. */
 export function openReserve(path: string): Reserve {

@@ -38,8 +38,8 @@ platform() {
   esac
   case $(uname -s) in
     Linux)
-      # The loader of musl has its name.
-      if ls /lib/ld-musl-* >/dev/null 2>&1 && ! ls /lib*/ld-linux-* /lib/*/ld-linux-* >/dev/null 2>&1; then
+      # The loader of musl has its name. `ls` fails if one of two patterns matches nothing.
+      if ls /lib/ld-musl-* >/dev/null 2>&1 && [ -z "$(ls /lib*/ld-linux-* /lib/*/ld-linux-* 2>/dev/null)" ]; then
         echo "linuxmusl-$cpu"
       else
         echo "linux-$cpu"
@@ -54,7 +54,7 @@ platform() {
 verify() {
   command -v ssh-keygen >/dev/null || fail 'ssh-keygen (OpenSSH 8.2 or later) is needed to check the signature.'
   if [ -n "${PICPOOL_KEYS:-}" ]; then cat "$PICPOOL_KEYS"; else printf '%s\n' "$keys"; fi |
-    sed -n 's/^\(ssh-\|ecdsa-\|sk-\)/picpool namespaces="picpool-release" \1/p' >"$scratch/signers"
+    sed -nE 's/^(ssh|ecdsa|sk)-/picpool namespaces="picpool-release" &/p' >"$scratch/signers"
   [ -s "$scratch/signers" ] || fail 'No key is known that may sign this release. Set PICPOOL_KEYS.'
   ssh-keygen -Y verify -f "$scratch/signers" -I picpool -n picpool-release -s "$scratch/SHA256SUMS.sig" \
     <"$scratch/SHA256SUMS" >/dev/null 2>&1 || fail 'The signature of the release is wrong. Nothing was installed.'

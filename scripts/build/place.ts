@@ -24,6 +24,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { zstdDecompressSync } from 'node:zlib';
+import { freeOn } from '../../src/lib/storage-full.ts';
 
 /** A file of the build that must exist on the disk. */
 export interface BundledFile {
@@ -73,10 +74,8 @@ export function placeFiles(files: readonly BundledFile[], root: string, userId: 
     content: zstdDecompressSync(readFileSync(source)),
   }));
   const bytes = contents.reduce((sum, { content }) => sum + content.length, 0);
-  const { bavail, bsize, blocks } = statfsSync(root);
-  // Each process would otherwise fill the disk until it fails, and meanwhile nobody else could write. Disks without
-  // a size, such as a ramfs, have 0 blocks.
-  if (blocks > 0 && bavail * bsize < bytes) throw new Error(`its disk has no room for ${bytes} bytes`);
+  // Each process would otherwise fill the disk until it fails, and meanwhile nobody else could write.
+  if (freeOn(statfsSync(root)) < bytes) throw new Error(`its disk has no room for ${bytes} bytes`);
   for (const { path, content } of contents) write(join(folder, path), content, folder);
   const faulty = missing.find((file) => !stands(file, folder, userId));
   if (faulty) throw new Error(`${join(folder, faulty.path)} is not what was written`);

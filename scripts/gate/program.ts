@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs';
+import { existsSync, readFileSync, writeSync } from 'node:fs';
 import { delimiter, resolve } from 'node:path';
 
 /** With what `scripts/counterparts` fetches, and Debian's servers. */
@@ -7,8 +7,13 @@ const PATH = [resolve('.tools/deno/node_modules/.bin'), process.env.PATH, '/usr/
 /** The process groups of the programs that run. */
 const groups = new Set<number>();
 
+/** Whether `nohup` has started this. The last bit is that of SIGHUP; only Linux tells. */
+const outlivesTerminal =
+  existsSync('/proc/self/status') && /^SigIgn:.*[13579bdf]$/m.test(readFileSync('/proc/self/status', 'utf8'));
+
 // A terminal signals its own group alone, also when it is closed.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  if (signal === 'SIGHUP' && outlivesTerminal) continue;
   process.once(signal, () => {
     for (const group of groups) signalGroup(group, signal);
     process.exit(1);

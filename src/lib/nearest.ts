@@ -10,6 +10,8 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 export function misspelt(word: string, known: readonly string[]): string | undefined {
   const most = word.length < 4 ? 0 : word.length < 6 ? 1 : 2;
   const [closest] = known
+    // Comparing letters takes time for each, and strangers may send thousands.
+    .filter((one) => Math.abs(one.length - word.length) <= most)
     .map((one) => ({ one, changes: distance(word, one) }))
     .filter(({ changes }) => changes <= most)
     .sort((a, b) => a.changes - b.changes);

@@ -1,3 +1,4 @@
+import type { StatsFs } from 'node:fs';
 import { mkdir, statfs } from 'node:fs/promises';
 import { AppError, inEnglish, type Said } from '../errors.ts';
 
@@ -19,12 +20,13 @@ export function storageFull(cause: unknown, message: Said): unknown {
 /** Reports whether a store refused something because it is full. */
 export const isStorageFull = (error: unknown) => error instanceof AppError && error.code === 'storage_full';
 
-/**
- * Returns how much space the disk of a folder has, in bytes; infinity if the disk does not tell, such as a ramfs. Creates the
- * folder if it is missing.
- */
+/** Returns how much space the disk of a folder has, as `freeOn` does. Creates the folder if it is missing. */
 export async function freeBytesOf(folder: string): Promise<number> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const { bavail, bsize, blocks } = await statfs(folder);
+  return freeOn(await statfs(folder));
+}
+
+/** Returns how much space a disk has, in bytes; infinity if it does not tell, such as a ramfs. */
+export function freeOn({ bavail, bsize, blocks }: StatsFs): number {
   return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
 }

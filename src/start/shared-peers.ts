@@ -65,6 +65,4 @@ function firstOf(cidr: string): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.');
 }
 
-async function readOrNull(path: string): Promise<string | null> {
-  return readFile(path, 'utf8').catch(() => null);
-}
+const readOrNull: ReadText = (path) => readFile(path, 'utf8').catch(() => null);

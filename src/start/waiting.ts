@@ -101,8 +101,8 @@ export async function whenStoresAnswer(options: WaitingOptions): Promise<Running
 /** The answer of a server without records. */
 const askToComeAgain: Handler = (request) => {
   const id = randomBytes(8).toString('hex');
-  const { pathname } = new URL(request.url);
-  const alive = pathname === '/livez';
+  // The host in it is what the client says, or missing.
+  const alive = /^(https?:\/\/[^/]*)?\/livez(\?|$)/.test(request.url);
   const response = alive
     ? Response.json({ success: true, status: 'alive' })
     : errorResponse(new AppError('unavailable', inEnglish('The record store does not respond yet.')), id);
@@ -111,6 +111,4 @@ const askToComeAgain: Handler = (request) => {
   return request.method === 'HEAD' ? new Response(null, response) : response;
 };
 
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? (error.cause ?? error) : error;
-}
+const causeOf = (error: unknown) => (error instanceof Error ? (error.cause ?? error) : error);

@@ -9,6 +9,7 @@ import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { migrate, migrateFile } from '../../adapters/sqlite/migrate.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { spaceBeside } from '../../adapters/sqlite/reserve.ts';
 import { migrations } from '../../adapters/sqlite/schema.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Log } from '../../src/lib/logger.ts';
@@ -140,6 +141,10 @@ export function sqliteUpgradeTests(
       raw.close();
       await withDatabase(path, assertRows);
     });
+  });
+
+  test('a disk without a size, such as /proc or a ramfs, has room for the copy', async () => {
+    assert.equal(spaceBeside('/proc/picpool.db'), Number.POSITIVE_INFINITY);
   });
 
   test('no copy is kept under the name of a version that another process has just upgraded', async () => {

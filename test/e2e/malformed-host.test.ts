@@ -93,3 +93,20 @@ for (const runtime of ['bun', 'deno'] as const) {
     });
   });
 }
+
+test.each(['bun', 'deno'] as const)(
+  'a server on %s that waits for its records shows that it lives, whatever the Host',
+  async (runtime) => {
+    const server = await startServer(runtime, { METADATA_URL: 'redis://127.0.0.1:9' });
+    try {
+      const answers = [
+        await send(server.url, 'GET /livez HTTP/1.0'),
+        await send(server.url, 'GET /livez?from=balancer HTTP/1.1', 'Host: a b'),
+        await send(server.url, 'GET /readyz HTTP/1.1', 'Host: a:99999'),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 503]);
+    } finally {
+      await server.stop();
+    }
+  },
+);

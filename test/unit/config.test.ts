@@ -63,6 +63,11 @@ describe('parseConfig', () => {
     expect(parseConfig({ PORT: '', HOST: '  ' })).toMatchObject({ PORT: 3000, HOST: '0.0.0.0' });
   });
 
+  test('an address of IPv6 is listened on without the brackets that it has in URLs', () => {
+    expect(parseConfig({ HOST: '::1' }).HOST).toBe('::1');
+    expect(faultsOf({ HOST: '[::1]' }).HOST).toContain('such as 127.0.0.1 or ::1');
+  });
+
   test('the stores follow DATA_DIR unless they are set', () => {
     const config = parseConfig({ DATA_DIR: '/var/lib/picpool', BLOBS_URL: 's3://bucket/prefix' });
     expect(config.METADATA_URL).toBe('sqlite:/var/lib/picpool/picpool.db');

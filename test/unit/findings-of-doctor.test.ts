@@ -1,8 +1,10 @@
 import { expect, test } from 'bun:test';
 import { parseConfig } from '../../src/config.ts';
-import type { Finding } from '../../src/findings/finding.ts';
+import { type Finding, ok } from '../../src/findings/finding.ts';
 import { grouped } from '../../src/findings/network.ts';
 import { openFindings } from '../../src/findings/settings.ts';
+import { checkFolder } from '../../src/findings/system.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { localFolders } from '../../src/start/data-folder.ts';
 
 test('the doctor groups equal problems', () => {
@@ -40,3 +42,11 @@ test('free space counts where stores are files of this machine', () => {
   expect(folders('sqlite::memory:', 'file:/pictures')).toEqual(['/pictures']);
   expect(folders('redis://db', 's3://bucket')).toEqual([]);
 });
+
+test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)(
+  'the doctor tells no free space of a disk without a size, and does not call it full',
+  async () => {
+    const patient = { config: parseConfig({ DATA_DIR: '/proc' }), env: {}, runtime: bunRuntime };
+    expect(await checkFolder(patient)).toEqual([ok('/proc')]);
+  },
+);

@@ -21,3 +21,14 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     await until(async () => !(await isRunning(Number(new TextDecoder().decode(value)))));
   },
 );
+
+test.skipIf(process.platform !== 'linux')(
+  'the gate stays when its terminal is closed if nohup has started it',
+  async () => {
+    const count = `await import('${PROGRAM}'); process.exit(process.listenerCount('SIGHUP'))`;
+    const gate = Bun.spawn(['nohup', process.execPath, '-e', count], {
+      stdio: ['ignore', 'ignore', 'ignore'],
+    });
+    expect(await gate.exited).toBe(0);
+  },
+);

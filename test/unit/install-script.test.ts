@@ -8,7 +8,8 @@ import { absent } from '../support/absent.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** As `uname` and `process` name processors. */
-const ARCHIVE = `${releaseName(`linux-${process.arch}`)}.tar.gz`;
+const ARCHIVE = `${releaseName(`${process.platform}-${process.arch}`)}.tar.gz`;
+const isLinux = process.platform === 'linux';
 const SHARED = [
   'share/man/man1/picpool.1',
   'share/bash-completion/completions/picpool',
@@ -65,7 +66,12 @@ async function withRelease(
     const script = join(folder, 'install.sh');
     const given = { RELEASE_KEY: join(folder, 'key'), RELEASE_URL: server.url.href };
     await writeFile(script, await installScript('.', given));
-    const install = (...args: string[]) => ran(['sh', script, ...args], { PREFIX: prefix, HOME: folder });
+    // As on macOS, whose own does no more than POSIX demands.
+    const sed = `${Bun.which('sed')}${isLinux ? ' --posix' : ''}`;
+    await put(join(folder, 'bin/sed'), `#!/bin/sh\nexec ${sed} "$@"\n`, 0o755);
+    const PATH = `${join(folder, 'bin')}:${process.env.PATH}`;
+    const install = (...args: string[]) =>
+      ran(['sh', script, ...args], { PATH, PREFIX: prefix, HOME: folder });
     await work({ files, prefix, sign, install, script });
   });
 }
@@ -121,6 +127,21 @@ test.skipIf(tools).each([
       const { code, said } = await world.install();
       expect([code, said]).toEqual([1, expect.stringContaining(why)]);
       expect(await readdir(world.prefix)).toEqual([]);
+    }),
+);
+
+test.skipIf(tools || !isLinux)(
+  'install.sh takes the archive for musl only on a machine without another loader',
+  () =>
+    withRelease(async ({ install, script }) => {
+      await withFolder(async (root) => {
+        const text = await Bun.file(script).text();
+        await writeFile(script, text.replaceAll(' /lib', ` ${root}/lib`));
+        await put(join(root, 'lib/ld-musl-x86_64.so.1'), '');
+        expect((await install()).said).toContain('-linuxmusl-');
+        await put(join(root, 'lib64/ld-linux-x86-64.so.2'), '');
+        expect((await install()).code).toBe(0);
+      });
     }),
 );
 

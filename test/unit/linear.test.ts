@@ -12,6 +12,7 @@ import { withoutSecrets } from '../../src/lib/masked.ts';
 import { readEcho } from '../../src/proxy/check/echo.ts';
 import { answerReader as checkedAnswerReader } from '../../src/proxy/check/http.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
+import { countrySpelledLike } from '../../src/proxy/pool/country-code.ts';
 import { createParser } from '../../src/proxy/sources/parser.ts';
 import { SOURCE_FORMATS } from '../../src/proxy/sources/source.ts';
 import { expressionsIn } from '../support/documents/expressions.ts';
@@ -220,6 +221,11 @@ test.each(READERS)('the time to read %s grows as the text does', (_name, work, m
     }
   }
   expect(slow).toEqual([]);
+});
+
+test('the time to find which country was meant does not grow with what was written', () => {
+  const timeFor = (length: number) => best(() => countrySpelledLike('a'.repeat(length)), 5);
+  expect(timeFor(100_000)).toBeLessThan(20 * timeFor(10));
 });
 
 function best(work: () => void, times: number): number {

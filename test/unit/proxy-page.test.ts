@@ -91,9 +91,11 @@ describe('the list', () => {
     expect(html).toContain('min_uptime=0.4&amp;');
     expect(words).toContain('No proxy matches these filters.');
     expect((await read('?min_proof=signed')).words).toContain('3 proxies');
-    expect((await read('?min_uptime=0.4&max_age=2700')).words).toMatch(
-      /≥ 40% uptime tested within 45 minutes/,
+    expect((await read('?min_uptime=0.4&max_age=2700')).words).toContain(
+      '≥ 40% uptime tested within 45 minutes',
     );
+    // Not read at the moment, but with proxies in the pool.
+    expect((await read('?source=former')).html).toContain('<option value="former" selected>former</option>');
   });
 
   test.each([

@@ -80,8 +80,10 @@ function moreFields({ words: { proxies } }: Site, bar: Listing): Html {
   const named = (names: readonly string[], texts: Readonly<Record<string, string>>) =>
     names.map((name): Option => [name, wordFor(texts, name)]);
   const any: Option = ['', proxies.any];
+  // One that is read no more, or not yet, would be lost with the next change of another field.
+  const sources = new Set([...bar.sources, ...(bar.query.filter.source ? [bar.query.filter.source] : [])]);
   return html`<div class="fields">
-${field('max_latency_ms', proxies.latencyAtMost, { unit: 'ms' })}${field('uptime', proxies.uptimeAtLeast, { unit: '%' })}${field('within', proxies.testedWithin, { unit: proxies.minutes })}${choice('anonymity', proxies.anonymity, [any, ...named(ANONYMITIES, proxies.anonymities)])}${choice('min_proof', proxies.proofAtLeast, [any, ...named(PROOFS, proxies.proofs)])}${field('exclude_country', proxies.notFrom, { hint: proxies.notFromHint })}${choice('source', proxies.source, [any, ...bar.sources.map((name): Option => [name, name])])}${choice(
+${field('max_latency_ms', proxies.latencyAtMost, { unit: 'ms' })}${field('uptime', proxies.uptimeAtLeast, { unit: '%' })}${field('within', proxies.testedWithin, { unit: proxies.minutes })}${choice('anonymity', proxies.anonymity, [any, ...named(ANONYMITIES, proxies.anonymities)])}${choice('min_proof', proxies.proofAtLeast, [any, ...named(PROOFS, proxies.proofs)])}${field('exclude_country', proxies.notFrom, { hint: proxies.notFromHint })}${choice('source', proxies.source, [any, ...[...sources].map((name): Option => [name, name])])}${choice(
   'status',
   proxies.status,
   [
