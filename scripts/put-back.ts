@@ -42,7 +42,7 @@ console.log(`${wanted.length - missed} of ${wanted.length} faults were found`);
 process.exit(missed > 0 ? 1 : 0);
 
 async function putBack({ changes }: PutBack, folder: string): Promise<void> {
-  for (const { file, from, to } of changes) {
+  for (const [file, from, to] of changes) {
     const path = join(folder, file);
     const text = await readFile(path, 'utf8');
     if (!text.includes(from)) throw new Error(`${file} has no ${from}`);
@@ -54,10 +54,7 @@ async function putBack({ changes }: PutBack, folder: string): Promise<void> {
 }
 
 /** Returns the command that finds the fault, or `null`, and what it says. */
-async function look(
-  { proof = 'images' }: PutBack,
-  folder: string,
-): Promise<{ by: string | null; said: string }> {
+async function look({ proof }: PutBack, folder: string): Promise<{ by: string | null; said: string }> {
   if (typeof proof !== 'string') return run(proof, folder);
   const world = ['test/world/main.ts', ...WORLDS[proof]];
   const end = Number(values.seeds);

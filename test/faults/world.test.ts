@@ -43,7 +43,7 @@ test('no promise to users is broken in a hundred simulated worlds', async () => 
 
 test('every fault can still be put back', async () => {
   for (const { name, changes } of FAULTS)
-    for (const { file, from } of changes)
+    for (const [file, from] of changes)
       expect([name, (await readFile(file, 'utf8')).includes(from)]).toEqual([name, true]);
 });
 

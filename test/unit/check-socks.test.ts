@@ -1,11 +1,5 @@
 import { expect, test } from 'bun:test';
-import { Inbox } from '../../src/proxy/check/inbox.ts';
 import { connectSocks4, connectSocks5, greetSocks5, ipv6Bytes } from '../../src/proxy/check/socks.ts';
-
-test('SOCKS4 is asked for the IPv4 address', () => {
-  const { say } = connectSocks4({ host: 'judge.test', address: '203.0.113.9', port: 8080 });
-  expect([...Buffer.from(say)]).toEqual([4, 1, 31, 144, 203, 0, 113, 9, 0]);
-});
 
 test('SOCKS4 is asked for the name if there is no IPv4 address', () => {
   for (const address of [null, '2001:db8::7']) {
@@ -34,27 +28,6 @@ test('SOCKS5 is asked for an IPv4 address, an IPv6 address or a name', () => {
   expect(asked('203.0.113.9')).toEqual([5, 1, 0, 1, 203, 0, 113, 9, 1, 187]);
   expect(asked('2001:db8::7')).toEqual([5, 1, 0, 4, 32, 1, 13, 184, ...new Array(11).fill(0), 7, 1, 187]);
   expect(asked(null)).toEqual([5, 1, 0, 3, 6, ...Buffer.from('j.test'), 1, 187]);
-});
-
-test('exactly the bytes of a SOCKS5 reply are read, once all have arrived', () => {
-  const tail = [72, 84];
-  for (const reply of [
-    [5, 0, 0, 1, 0, 0, 0, 0, 0, 0],
-    [5, 0, 0, 4, ...new Array(18).fill(1)],
-    [5, 0, 0, 3, 2, 1, 1, 1, 1],
-    [5, 0, 0, 3, 0, 1, 1],
-  ]) {
-    const { hear } = connectSocks5({ host: 'j.test', address: null, port: 443 });
-    const inbox = new Inbox();
-    for (const byte of reply) {
-      expect(hear(inbox)).toBeUndefined();
-      inbox.add(Buffer.from([byte]));
-    }
-    inbox.add(Buffer.from(tail));
-    expect(hear(inbox)).toBe(true);
-    expect([...(inbox.take(2) ?? [])]).toEqual(tail);
-    expect(inbox.isEmpty).toBe(true);
-  }
 });
 
 test('the bytes of an IPv6 address', () => {

@@ -105,12 +105,6 @@ test('its size is known before it is decoded, though it has no still picture', a
   expect(parseHeader(await avifSequence({ frames: COLOURS }))?.size).toEqual({ width: 16, height: 8 });
 });
 
-test('a format without animations gets the first frame, and says so', async () => {
-  const made = await bench.convert(file, { format: 'jpeg' });
-  expect(made.warnings.map(({ code }) => code)).toEqual(['frames_dropped']);
-  expectNear(await middles(made.bytes), COLOURS.slice(0, 1));
-});
-
 test('frames that build on too many are refused, unless there are key frames between them, or one is enough', async () => {
   const frames = new Array<(typeof COLOURS)[0]>(500).fill(COLOURS[0]);
   const sized = { frames, size: [100, 52] } as const;

@@ -4,7 +4,6 @@ import sharp from 'sharp';
 import { startCodec } from '../support/codec/codec.ts';
 import {
   adobeProfile,
-  type Colour,
   deltaE,
   linearGrey,
   stripeColours,
@@ -13,19 +12,12 @@ import {
   withCicp,
 } from '../support/images/colours.ts';
 import { withCaption, withSegment } from '../support/images/jpeg-files.ts';
+import { NUMBERS, P3 } from '../support/images/samples.ts';
 import { shared } from '../support/shared.ts';
 
 const bench = shared(() => startCodec({ sandbox: 'require' }));
 
-const NUMBERS: Colour[] = [
-  [200, 100, 50],
-  [40, 180, 90],
-  [30, 60, 200],
-  [128, 128, 128],
-];
 const png = await stripes(NUMBERS);
-/** Of the first of those numbers, by numpy in double precision. */
-const FROM_P3: Colour = [215, 93, 31];
 const asP3 = (file: Buffer) => withCicp(file, 12, 13);
 
 test('the codes of a PNG go before its profile, and give way to one that is kept', async () => {
@@ -36,7 +28,7 @@ test('the codes of a PNG go before its profile, and give way to one that is kept
   ] as const) {
     const { bytes } = await bench.convert(asP3(file), { format: 'png', stripExif });
     const [orange = [0, 0, 0]] = await stripeColours(bytes, 4);
-    expect(deltaE(orange, FROM_P3)).toBeLessThan(2);
+    expect(deltaE(orange, P3[0] ?? [0, 0, 0])).toBeLessThan(2);
   }
 });
 

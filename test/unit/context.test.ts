@@ -53,18 +53,6 @@ describe('the origin that a client uses', () => {
     expect(contextOf(headers).reachedAt).toBe(origin);
     expect(contextOf(headers).origin).toBe(origin);
   });
-
-  test('is the own one if a client names another', () => {
-    const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' };
-    expect(contextOf(headers, CLIENT).origin).toBe('http://inside:3000');
-  });
-
-  test('does not matter for links if a public URL is set', () => {
-    const context = contextOf({ 'x-forwarded-host': 'a.example' }, PROXY, {
-      publicUrl: 'https://img.example/host/',
-    });
-    expect([context.origin, context.reachedAt]).toEqual(['https://img.example', 'http://a.example']);
-  });
 });
 
 describe('the id of a request', () => {

@@ -36,6 +36,19 @@ async function hour(): Promise<void> {
   await pool.clock.advance(HOUR - (pool.clock.now() - begun));
 }
 
+/** Stops the copy, and starts another one over its stores. The first one must still be closed. */
+async function restart(lists: Parameters<typeof createPool>[0]): Promise<Pool> {
+  const first = pool;
+  const stopped = first.service.stop();
+  await first.clock.advance(20_000);
+  await stopped;
+  const { store, state, locks } = first;
+  const never = { maxPool: 6, refreshOnStart: false, checksPerHour: 3600, refreshIntervalMs: 1000 * HOUR };
+  pool = await createPool(lists, { ...never, turns: 2, store, state, locks });
+  pool.service.start();
+  return first;
+}
+
 const listed = async () => {
   const { items } = await pool.store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 1000 });
   return items.map(({ ip, status }) => `${ip} ${status}`).sort();
@@ -114,19 +127,7 @@ test('after a restart, what was tried is not tried again, and what comes into a 
   pool.service.start();
   await refreshed();
   expect(pool.network.asked.length).toBe(60);
-  const [first, { store, state, locks }] = [pool, pool];
-  const stopped = first.service.stop();
-  await first.clock.advance(20_000);
-  await stopped;
-  const small = {
-    maxPool: 6,
-    refreshOnStart: false,
-    checksPerHour: 3600,
-    refreshIntervalMs: 1000 * HOUR,
-    turns: 2,
-  };
-  pool = await createPool({ list }, { ...small, store, state, locks });
-  pool.service.start();
+  const first = await restart({ list });
   await refreshed();
   expect(pool.network.asked.length).toBeLessThan(3);
   list.push(...urls(90).slice(60));
@@ -140,17 +141,11 @@ test('a list that cannot be read after a restart is not tried again when it can 
   const list = await openCrowded(60);
   pool.service.start();
   await hour();
-  const [first, { store, state, locks }] = [pool, pool];
-  const stopped = first.service.stop();
-  await first.clock.advance(20_000);
-  await stopped;
   const lists: Record<string, string[] | Error> = {
     list: new Error('HTTP status 502'),
     other: list.slice(0, 1),
   };
-  const never = { maxPool: 6, refreshOnStart: false, checksPerHour: 3600, refreshIntervalMs: 1000 * HOUR };
-  pool = await createPool(lists, { ...never, turns: 2, store, state, locks });
-  pool.service.start();
+  const first = await restart(lists);
   await hour();
   lists.list = list.toReversed();
   lists.other = [];

@@ -20,30 +20,31 @@ function open(copy: string, isRechecking: boolean) {
   return { budget, sync: createFleetBudget({ state, budget, clock, copy }) };
 }
 
+/** Lets these copies tell and hear, one after the other. */
+async function sync(...copies: ReturnType<typeof open>[]): Promise<void> {
+  for (const copy of copies) await copy.sync();
+}
+
 test('what one copy uses for discovery is missing from the rechecks of another, for as long as it says', async () => {
   const [one, two] = [open('one', true), open('two', false)];
   two.budget.discover(PER_HOUR);
-  await two.sync();
-  await one.sync();
+  await sync(two, one);
   expect(two.budget.discovery.perHour).toBeCloseTo(0.8 * PER_HOUR);
   expect(one.budget.rechecks.perHour).toBeCloseTo(0.2 * PER_HOUR);
   for (let n = 0; n < 10; n++) {
     await clock.advance(2_000);
-    await two.sync();
-    await one.sync();
+    await sync(two, one);
   }
   expect(one.budget.rechecks.perHour).toBeCloseTo(0.2 * PER_HOUR);
   two.budget.discover(0);
-  await two.sync();
-  await one.sync();
+  await sync(two, one);
   expect(one.budget.rechecks.perHour).toBe(PER_HOUR);
 });
 
 test('a copy that has died takes nothing any more', async () => {
   const [one, two] = [open('one', true), open('two', false)];
   two.budget.discover(PER_HOUR);
-  await two.sync();
-  await one.sync();
+  await sync(two, one);
   await clock.advance(14_000);
   await one.sync();
   expect(one.budget.rechecks.perHour).toBeCloseTo(0.2 * PER_HOUR);
@@ -57,9 +58,7 @@ test('rechecks of a refresh are paid back by the copy that rechecks, each once',
   // Those that said nothing are taken back.
   for (const checks of [300, 0, -100, 300]) {
     two.budget.rechecks.spend(checks);
-    await two.sync();
-    await one.sync();
-    await one.sync();
+    await sync(two, one, one);
   }
   expect(one.budget.rechecks.allowance()).toBe(-500);
   const third = open('third', true);
@@ -82,12 +81,10 @@ test('what a check costs is found out by one copy, and holds for all, and for wh
   const [one, two] = [open('one', true), open('two', false)];
   await one.sync();
   one.budget.checkCostMs = 54_321;
-  await one.sync();
-  await two.sync();
+  await sync(one, two);
   expect(two.budget.checkCostMs).toBe(54_321);
   one.budget.checkCostMs = 60_000;
-  await one.sync();
-  await two.sync();
+  await sync(one, two);
   expect(two.budget.checkCostMs).toBe(54_321);
   await clock.advance(30_000);
   await two.sync();

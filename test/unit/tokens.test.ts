@@ -52,21 +52,6 @@ describe('a token', () => {
     expect(keys).toEqual([expect.stringMatching(/^token [0-9a-f]{64}$/)]);
   });
 
-  test('that was never created is invalid, whatever it looks like', async () => {
-    const { one } = await world();
-    const token = await one.create({ name: 'laptop', role: 'upload', ...plain });
-    for (const wrong of [
-      '',
-      'picpool_',
-      `${token}x`,
-      token.slice(0, -1),
-      `picpool_${'A'.repeat(43)}`,
-      'x'.repeat(1e6),
-    ]) {
-      expect(await one.verify(wrong, 'upload')).toBeNull();
-    }
-  });
-
   test('created or revoked by one copy takes effect on others within a second', async () => {
     const { one, other, clock } = await world();
     const token = await one.create({ name: 'laptop', role: 'upload', ...plain });

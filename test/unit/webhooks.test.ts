@@ -169,22 +169,6 @@ describe('a message', () => {
     await stop();
     expect(lost).toEqual([1000]);
   });
-
-  test.each(['http://127.0.0.1:1/', 'http://[::ffff:10.0.0.1]/', 'http://0x7f000001/', 'http://localhost/'])(
-    'never goes to the inner address %s',
-    async (url) => {
-      const faults: unknown[] = [];
-      const { send, clock, deliveries } = sender([url], {
-        fetch: createSafeFetch({ allowPrivate: false }),
-        log: (_level, _message, facts) => void faults.push(plainFacts(facts).error),
-      });
-      send('image.stored', {});
-      while (faults.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-      expect(String(faults[0])).toMatch(/not (a )?public|forbidden|not dialled|address/);
-      await clock.advance(1);
-      expect(deliveries).not.toContain('delivered');
-    },
-  );
 });
 
 describe('watching the pool', () => {

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import type { Endpoint } from '../../../src/proxy/proxy.ts';
 import type { Certificates } from '../certificates.ts';
-import { listening } from '../servers/listening.ts';
+import { listening, stopperOf } from '../servers/listening.ts';
 import { farmClient } from './client.ts';
 import { FORGING_ROLES } from './forgers.ts';
 import { HONEST_ROLES } from './honest.ts';
@@ -48,7 +48,6 @@ export function farmAddress(role: RoleName, n = 0): string {
  * which proxy is meant. Certificates are needed only for the roles that abuse them.
  */
 export async function startFarm(certificates?: Certificates, port = 0): Promise<Farm> {
-  const sockets = new Set<Socket>();
   const stats = new Map(NAMES.map((name) => [name, { accepted: 0, open: 0 }]));
   const waiting = new Map<RoleName, (() => void)[]>();
   const tlsServers = certificates && {
@@ -58,16 +57,13 @@ export async function startFarm(certificates?: Certificates, port = 0): Promise<
   };
 
   const server = createServer((socket) => {
-    socket.on('error', () => {});
     const octets = (socket.localAddress ?? '').replace('::ffff:', '').split('.');
     const name = NAMES[Number(octets[1]) - FIRST_NETWORK];
     const counted = name && stats.get(name);
     if (!name || !counted) return void socket.destroy();
-    sockets.add(socket);
     counted.accepted++;
     counted.open++;
     socket.on('close', () => {
-      sockets.delete(socket);
       if (--counted.open > 0) return;
       for (const resolve of waiting.get(name)?.splice(0) ?? []) resolve();
     });
@@ -83,6 +79,7 @@ export async function startFarm(certificates?: Certificates, port = 0): Promise<
     }
   }
 
+  const stop = stopperOf(server);
   const bound = await listening(server, '0.0.0.0', port);
   // Held on one address, so that no other program opens the port on the farm's.
   const holder = createServer((socket) => socket.destroy());
@@ -100,8 +97,7 @@ export async function startFarm(certificates?: Certificates, port = 0): Promise<
         waiting.set(role, [...(waiting.get(role) ?? []), resolve]);
       }),
     async stop() {
-      for (const socket of sockets) socket.destroy();
-      await Promise.all([server, holder].map((one) => new Promise((done) => one.close(done))));
+      await Promise.all([stop(), new Promise((done) => holder.close(done))]);
       await Promise.all(Object.values(tlsServers ?? {}).map((one) => one.stop()));
     },
   };

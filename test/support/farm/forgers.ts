@@ -1,6 +1,6 @@
 import { connectFrom, type FarmClient, join } from './client.ts';
 import { acceptConnect, acceptSocks4, acceptSocks5, fetchWhole, readRequest, sendOn } from './honest.ts';
-import type { Role } from './role.ts';
+import { http, https, type Role, socks4, socks5 } from './role.ts';
 
 type HttpRequest = Awaited<ReturnType<typeof readRequest>>;
 /** Makes up a judge's page from nothing but the request and the address that the proxy claims to be. */
@@ -172,36 +172,24 @@ function withoutTls(protocol: keyof typeof ACCEPT): Role['play'] {
 
 /** Proxies that make up what they should bring. */
 export const FORGING_ROLES = {
-  'imitates azenv': { protocol: 'http', expected: 'bad_answer', play: imitating(azenv) },
-  'imitates httpbin': { protocol: 'http', expected: 'bad_answer', play: imitating(httpbin(false)) },
-  'imitates httpbingo': { protocol: 'http', expected: 'bad_answer', play: imitating(httpbin(true)) },
-  'imitates our judge': { protocol: 'http', expected: 'bad_answer', play: imitating(ours) },
-  'imitates by the path': { protocol: 'http', expected: 'bad_answer', play: imitating(guess) },
-  'relays all but judges': { protocol: 'http', expected: 'bad_answer', play: relayAllButJudges },
-  'relays judges alone': { protocol: 'http', expected: 'alive', play: relayJudgesAlone },
-  'alters a byte of everything': { protocol: 'http', expected: 'bad_answer', play: alterEverything },
-  'replays what it once got': { protocol: 'http', expected: 'protocol_error', play: replaying() },
-  'imitates azenv in SOCKS4': {
-    protocol: 'socks4',
-    expected: 'tls_error',
-    play: tunnelling('socks4', azenv),
-  },
-  'imitates httpbin in SOCKS5': {
-    protocol: 'socks5',
-    expected: 'tls_error',
-    play: tunnelling('socks5', httpbin(false)),
-  },
-  'imitates our judge in CONNECT': {
-    protocol: 'https',
-    expected: 'tls_error',
-    play: tunnelling('https', ours),
-  },
-  'diverts judges in SOCKS4': { protocol: 'socks4', expected: 'tls_error', play: divertingJudges('socks4') },
-  'diverts judges in SOCKS5': { protocol: 'socks5', expected: 'tls_error', play: divertingJudges('socks5') },
-  'diverts judges in CONNECT': { protocol: 'https', expected: 'tls_error', play: divertingJudges('https') },
-  'alters a bit in SOCKS4': { protocol: 'socks4', expected: 'tls_error', play: alteringTunnel('socks4') },
-  'alters a bit in SOCKS5': { protocol: 'socks5', expected: 'tls_error', play: alteringTunnel('socks5') },
-  'alters a bit in CONNECT': { protocol: 'https', expected: 'tls_error', play: alteringTunnel('https') },
-  'SOCKS4 without TLS': { protocol: 'socks4', expected: 'tls_error', play: withoutTls('socks4') },
-  'SOCKS5 without TLS': { protocol: 'socks5', expected: 'tls_error', play: withoutTls('socks5') },
-} as const satisfies Record<string, Role>;
+  'imitates azenv': http('bad_answer', imitating(azenv)),
+  'imitates httpbin': http('bad_answer', imitating(httpbin(false))),
+  'imitates httpbingo': http('bad_answer', imitating(httpbin(true))),
+  'imitates our judge': http('bad_answer', imitating(ours)),
+  'imitates by the path': http('bad_answer', imitating(guess)),
+  'relays all but judges': http('bad_answer', relayAllButJudges),
+  'relays judges alone': http('alive', relayJudgesAlone),
+  'alters a byte of everything': http('bad_answer', alterEverything),
+  'replays what it once got': http('protocol_error', replaying()),
+  'imitates azenv in SOCKS4': socks4('tls_error', tunnelling('socks4', azenv)),
+  'imitates httpbin in SOCKS5': socks5('tls_error', tunnelling('socks5', httpbin(false))),
+  'imitates our judge in CONNECT': https('tls_error', tunnelling('https', ours)),
+  'diverts judges in SOCKS4': socks4('tls_error', divertingJudges('socks4')),
+  'diverts judges in SOCKS5': socks5('tls_error', divertingJudges('socks5')),
+  'diverts judges in CONNECT': https('tls_error', divertingJudges('https')),
+  'alters a bit in SOCKS4': socks4('tls_error', alteringTunnel('socks4')),
+  'alters a bit in SOCKS5': socks5('tls_error', alteringTunnel('socks5')),
+  'alters a bit in CONNECT': https('tls_error', alteringTunnel('https')),
+  'SOCKS4 without TLS': socks4('tls_error', withoutTls('socks4')),
+  'SOCKS5 without TLS': socks5('tls_error', withoutTls('socks5')),
+} satisfies Record<string, Role>;

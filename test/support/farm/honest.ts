@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { judgeAnswer } from '../../../src/proxy/check/judge.ts';
 import { connectFrom, type FarmClient, join } from './client.ts';
-import type { Role } from './role.ts';
+import { http, https, type Role, socks4, socks5 } from './role.ts';
 
 interface HttpRequest {
   method: string;
@@ -101,7 +101,7 @@ export async function acceptSocks5(client: FarmClient): Promise<{ host: string; 
   return { host, port: (await client.take(2)).readUInt16BE(0) };
 }
 
-function socks5(reply: number[], pieces: boolean): Role['play'] {
+function replyingSocks5(reply: number[], pieces: boolean): Role['play'] {
   return async (client) => {
     const { host, port } = await acceptSocks5(client);
     const upstream = await connectFrom(client, host, port);
@@ -159,45 +159,42 @@ async function playInstantSocks5(client: FarmClient): Promise<void> {
 
 /** Proxies that do what they should. */
 export const HONEST_ROLES = {
-  http: { protocol: 'http', expected: 'alive', play: forwarding() },
-  'http that says so': { protocol: 'http', expected: 'alive', play: forwarding(() => ['Via: 1.1 farm']) },
-  'http that names its client': {
-    protocol: 'http',
-    expected: 'alive',
-    play: forwarding(({ peer }) => [`X-Forwarded-For: ${peer}`, 'Via: 1.1 farm']),
-  },
-  'http that adds a header': {
-    protocol: 'http',
-    expected: 'alive',
-    play: forwarding(() => ['X-Tracked: 1']),
-  },
-  'http in chunks': { protocol: 'http', expected: 'alive', play: reframed(chunked) },
-  'http without a length': {
-    protocol: 'http',
-    expected: 'alive',
-    play: reframed((status, range, body) => `HTTP/1.0 ${status}\r\nServer: farm${range}\r\n\r\n${body}`),
-  },
-  'http after an interim answer': {
-    protocol: 'http',
-    expected: 'alive',
-    play: reframed(
+  http: http('alive', forwarding()),
+  'http that says so': http(
+    'alive',
+    forwarding(() => ['Via: 1.1 farm']),
+  ),
+  'http that names its client': http(
+    'alive',
+    forwarding(({ peer }) => [`X-Forwarded-For: ${peer}`, 'Via: 1.1 farm']),
+  ),
+  'http that adds a header': http(
+    'alive',
+    forwarding(() => ['X-Tracked: 1']),
+  ),
+  'http in chunks': http('alive', reframed(chunked)),
+  'http without a length': http(
+    'alive',
+    reframed((status, range, body) => `HTTP/1.0 ${status}\r\nServer: farm${range}\r\n\r\n${body}`),
+  ),
+  'http after an interim answer': http(
+    'alive',
+    reframed(
       (status, range, body) => `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 ${status}${range}\r\n\r\n${body}`,
     ),
-  },
-  https: { protocol: 'https', expected: 'alive', play: playConnect },
-  socks4: { protocol: 'socks4', expected: 'alive', play: playSocks4 },
-  socks5: { protocol: 'socks5', expected: 'alive', play: socks5(IPV4_REPLY, false) },
-  'socks5 in pieces': { protocol: 'socks5', expected: 'alive', play: socks5(IPV4_REPLY, true) },
-  'socks5 with a name in its reply': {
-    protocol: 'socks5',
-    expected: 'alive',
-    play: socks5([5, 0, 0, 3, 4, ...Buffer.from('farm'), 0, 80], false),
-  },
-  'socks5 with IPv6 in its reply': {
-    protocol: 'socks5',
-    expected: 'alive',
-    play: socks5([5, 0, 0, 4, ...new Array<number>(18).fill(0)], false),
-  },
-  'instant http': { protocol: 'http', expected: 'alive', play: playInstant },
-  'instant socks5': { protocol: 'socks5', expected: 'alive', play: playInstantSocks5 },
-} as const satisfies Record<string, Role>;
+  ),
+  https: https('alive', playConnect),
+  socks4: socks4('alive', playSocks4),
+  socks5: socks5('alive', replyingSocks5(IPV4_REPLY, false)),
+  'socks5 in pieces': socks5('alive', replyingSocks5(IPV4_REPLY, true)),
+  'socks5 with a name in its reply': socks5(
+    'alive',
+    replyingSocks5([5, 0, 0, 3, 4, ...Buffer.from('farm'), 0, 80], false),
+  ),
+  'socks5 with IPv6 in its reply': socks5(
+    'alive',
+    replyingSocks5([5, 0, 0, 4, ...new Array<number>(18).fill(0)], false),
+  ),
+  'instant http': http('alive', playInstant),
+  'instant socks5': socks5('alive', playInstantSocks5),
+} satisfies Record<string, Role>;

@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { Socket } from 'node:net';
 import { canonicalAddress } from '../../../src/lib/address.ts';
 import { judgeAnswer } from '../../../src/proxy/check/judge.ts';
 import type { KeyPair } from '../certificates.ts';
-import { listening } from '../servers/listening.ts';
+import { listening, stopperOf } from '../servers/listening.ts';
 
 /** The form of a judge's page: our own, or that of public services. */
 export type JudgeFormat = 'own' | 'httpbin' | 'azenv' | 'trace' | 'address' | 'json';
@@ -62,23 +61,13 @@ export async function startJudge(options: JudgeServerOptions = {}): Promise<Judg
     response.end(body);
   };
   const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer);
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => {});
-  });
+  const stop = stopperOf(server);
   const bound = await listening(server, listen, port);
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${host}:${bound}${path}`,
     port: bound,
     answered: () => answered,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-        for (const socket of sockets) socket.destroy();
-      }),
+    stop,
   };
 }
 

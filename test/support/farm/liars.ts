@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { FarmClient } from './client.ts';
 import { connectFrom, join } from './client.ts';
 import { acceptConnect, acceptSocks5, fetchAnswer, readRequest, sendOn } from './honest.ts';
-import type { Role } from './role.ts';
+import { http, https, type Role, socks4, socks5 } from './role.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\n';
 
@@ -130,193 +130,111 @@ const nothing = () => {};
 
 /** Proxies that lie, break the protocol, or never come to an end. */
 export const LYING_ROLES = {
-  silent: { protocol: 'http', expected: 'timeout', play: nothing },
-  'silent https': { protocol: 'https', expected: 'timeout', play: nothing },
-  'silent socks4': { protocol: 'socks4', expected: 'timeout', play: nothing },
-  'silent socks5': { protocol: 'socks5', expected: 'timeout', play: nothing },
-  'accepts, then closes': {
-    protocol: 'http',
-    expected: 'protocol_error',
-    play: ({ socket }) => void socket.end(),
-  },
-  'wrong token': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: answering(page('{"token":"ffffffffffffffff","address":"127.0.0.1","headers":{}}')),
-  },
-  'replayed answer': { protocol: 'http', expected: 'bad_answer', play: replay },
-  'cached page': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: answering(page('<html>Example Domain</html>', 'Age: 86400\r\nX-Cache: HIT\r\n')),
-  },
-  'captive portal': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: making((target) => page(`<html><a href="http://portal.test/?to=${target}">Log in</a></html>`)),
-  },
-  'captive portal in JSON': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: making((target) => page(JSON.stringify({ login: target }))),
-  },
-  'injected script': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: altering((body) => `${body}<script src="http://ads.test/a.js"></script>`),
-  },
-  'altered answer': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: altering((body) => body.replace('curl', 'wget')),
-  },
-  'forged answer': { protocol: 'http', expected: 'bad_answer', play: forged(({ dialled }) => dialled) },
-  'forged answer with our address': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: forged(({ peer }) => peer),
-  },
-  'another body': { protocol: 'http', expected: 'bad_answer', play: answering(page('It works!')) },
-  'empty body': { protocol: 'http', expected: 'bad_answer', play: answering(page('')) },
-  'endless headers': {
-    protocol: 'http',
-    expected: 'protocol_error',
-    play: pouring(OK, 'X-Filler: 0123456789\r\n'),
-  },
-  'endless header': {
-    protocol: 'http',
-    expected: 'protocol_error',
-    play: pouring(`${OK}X-Filler: `, '0123456789'),
-  },
-  'endless body': { protocol: 'http', expected: 'bad_answer', play: pouring(`${OK}\r\n`, '0123456789') },
-  'endless chunks': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: pouring(`${OK}Transfer-Encoding: chunked\r\n\r\n`, '1\r\nx\r\n'),
-  },
-  'dripping body': { protocol: 'http', expected: 'timeout', play: drip },
-  'compressed bomb': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: answering(
+  silent: http('timeout', nothing),
+  'silent https': https('timeout', nothing),
+  'silent socks4': socks4('timeout', nothing),
+  'silent socks5': socks5('timeout', nothing),
+  'accepts, then closes': http('protocol_error', ({ socket }) => void socket.end()),
+  'wrong token': http(
+    'bad_answer',
+    answering(page('{"token":"ffffffffffffffff","address":"127.0.0.1","headers":{}}')),
+  ),
+  'replayed answer': http('bad_answer', replay),
+  'cached page': http(
+    'bad_answer',
+    answering(page('<html>Example Domain</html>', 'Age: 86400\r\nX-Cache: HIT\r\n')),
+  ),
+  'captive portal': http(
+    'bad_answer',
+    making((target) => page(`<html><a href="http://portal.test/?to=${target}">Log in</a></html>`)),
+  ),
+  'captive portal in JSON': http(
+    'bad_answer',
+    making((target) => page(JSON.stringify({ login: target }))),
+  ),
+  'injected script': http(
+    'bad_answer',
+    altering((body) => `${body}<script src="http://ads.test/a.js"></script>`),
+  ),
+  'altered answer': http(
+    'bad_answer',
+    altering((body) => body.replace('curl', 'wget')),
+  ),
+  'forged answer': http(
+    'bad_answer',
+    forged(({ dialled }) => dialled),
+  ),
+  'forged answer with our address': http(
+    'bad_answer',
+    forged(({ peer }) => peer),
+  ),
+  'another body': http('bad_answer', answering(page('It works!'))),
+  'empty body': http('bad_answer', answering(page(''))),
+  'endless headers': http('protocol_error', pouring(OK, 'X-Filler: 0123456789\r\n')),
+  'endless header': http('protocol_error', pouring(`${OK}X-Filler: `, '0123456789')),
+  'endless body': http('bad_answer', pouring(`${OK}\r\n`, '0123456789')),
+  'endless chunks': http('bad_answer', pouring(`${OK}Transfer-Encoding: chunked\r\n\r\n`, '1\r\nx\r\n')),
+  'dripping body': http('timeout', drip),
+  'compressed bomb': http(
+    'bad_answer',
+    answering(
       Buffer.concat([
         Buffer.from(`${OK}Content-Encoding: gzip\r\nConnection: close\r\n\r\n`),
         gzipSync(Buffer.alloc(8 * 1024 * 1024)),
       ]),
     ),
-  },
-  'reset in the answer': { protocol: 'http', expected: 'protocol_error', play: resetMidAnswer },
-  garbage: { protocol: 'http', expected: 'protocol_error', play: answering('\x00\xff\r\n\r\n\r\n') },
-  'half an answer': {
-    protocol: 'http',
-    expected: 'timeout',
-    play: stalling(`${OK}Content-Length: 99\r\n\r\n{`),
-  },
-  'half a head': { protocol: 'http', expected: 'timeout', play: stalling(`${OK}Content-Le`) },
-  'ends in the body': {
-    protocol: 'http',
-    expected: 'protocol_error',
-    play: answering(`${OK}Content-Length: 99\r\n\r\n{`),
-  },
-  'wants a password': {
-    protocol: 'http',
-    expected: 'auth_required',
-    play: answering('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n'),
-  },
-  'wants a password for CONNECT': {
-    protocol: 'https',
-    expected: 'auth_required',
-    play: answering('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'),
-  },
-  redirect: {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: making((target) => `HTTP/1.1 302 Found\r\nLocation: ${target}\r\nContent-Length: 0\r\n\r\n`),
-  },
-  'server error': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: answering('HTTP/1.1 502 Bad Gateway\r\n\r\n'),
-  },
-  'huge length': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: stalling(`${OK}Content-Length: 99999999999\r\n\r\n`),
-  },
-  'negative length': {
-    protocol: 'http',
-    expected: 'protocol_error',
-    play: stalling(`${OK}Content-Length: -1\r\n\r\n`),
-  },
-  'two lengths': {
-    protocol: 'http',
-    expected: 'protocol_error',
-    play: stalling(`${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`),
-  },
-  'huge chunk': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: stalling(`${OK}Transfer-Encoding: chunked\r\n\r\nfffffffffff\r\n`),
-  },
-  'malformed chunk': {
-    protocol: 'http',
-    expected: 'protocol_error',
-    play: stalling(`${OK}Transfer-Encoding: chunked\r\n\r\n-5\r\n`),
-  },
-  'answer before the request': {
-    protocol: 'http',
-    expected: 'bad_answer',
-    play: ({ socket }) => void socket.write(page('{"token":"","address":"127.0.0.1","headers":{}}')),
-  },
-  'CONNECT, then plain text': {
-    protocol: 'https',
-    expected: 'protocol_error',
-    play: answering(`${OK}\r\n${page('{}')}`),
-  },
-  'CONNECT, then garbage for TLS': {
-    protocol: 'https',
-    expected: 'tls_error',
-    play: async (client) => {
-      await acceptConnect(client);
-      client.socket.write(`${OK}\r\n`);
-      await client.take(1);
-      client.socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
-    },
-  },
-  'CONNECT, then silence': { protocol: 'https', expected: 'timeout', play: stalling(`${OK}\r\n`) },
-  'CONNECT refused': {
-    protocol: 'https',
-    expected: 'bad_answer',
-    play: answering('HTTP/1.1 403 Forbidden\r\n\r\n'),
-  },
-  'self-signed certificate': { protocol: 'https', expected: 'tls_error', play: diverting('selfSigned') },
-  'certificate of another host': { protocol: 'https', expected: 'tls_error', play: diverting('wrongHost') },
-  'expired certificate': { protocol: 'https', expected: 'tls_error', play: diverting('expired') },
-  'socks5 of version 4': { protocol: 'socks5', expected: 'protocol_error', play: greeting([4, 0]) },
-  'socks5 that speaks HTTP': {
-    protocol: 'socks5',
-    expected: 'protocol_error',
-    play: greeting([...Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')]),
-  },
-  'socks5 with a password': { protocol: 'socks5', expected: 'auth_required', play: greeting([5, 2]) },
-  'socks5 without a method': { protocol: 'socks5', expected: 'auth_required', play: greeting([5, 255]) },
-  'socks5 that declines': {
-    protocol: 'socks5',
-    expected: 'bad_answer',
-    play: replying([5, 2, 0, 1, 0, 0, 0, 0, 0, 0]),
-  },
-  'socks5 with an unknown address type': {
-    protocol: 'socks5',
-    expected: 'protocol_error',
-    play: replying([5, 0, 0, 9, 0, 0, 0, 0, 0, 0]),
-  },
-  'socks5 with an endless name': { protocol: 'socks5', expected: 'protocol_error', play: replyForever },
-  'socks5, then silence': {
-    protocol: 'socks5',
-    expected: 'timeout',
-    play: replying([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]),
-  },
-  'socks4 that declines': { protocol: 'socks4', expected: 'bad_answer', play: socks4Reply(91) },
-  'socks4 that wants an identd': { protocol: 'socks4', expected: 'auth_required', play: socks4Reply(93) },
-  'socks4 of version 5': { protocol: 'socks4', expected: 'protocol_error', play: socks4Reply(90, 5) },
-} as const satisfies Record<string, Role>;
+  ),
+  'reset in the answer': http('protocol_error', resetMidAnswer),
+  garbage: http('protocol_error', answering('\x00\xff\r\n\r\n\r\n')),
+  'half an answer': http('timeout', stalling(`${OK}Content-Length: 99\r\n\r\n{`)),
+  'half a head': http('timeout', stalling(`${OK}Content-Le`)),
+  'ends in the body': http('protocol_error', answering(`${OK}Content-Length: 99\r\n\r\n{`)),
+  'wants a password': http(
+    'auth_required',
+    answering('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n'),
+  ),
+  'wants a password for CONNECT': https(
+    'auth_required',
+    answering('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'),
+  ),
+  redirect: http(
+    'bad_answer',
+    making((target) => `HTTP/1.1 302 Found\r\nLocation: ${target}\r\nContent-Length: 0\r\n\r\n`),
+  ),
+  'server error': http('bad_answer', answering('HTTP/1.1 502 Bad Gateway\r\n\r\n')),
+  'huge length': http('bad_answer', stalling(`${OK}Content-Length: 99999999999\r\n\r\n`)),
+  'negative length': http('protocol_error', stalling(`${OK}Content-Length: -1\r\n\r\n`)),
+  'two lengths': http('protocol_error', stalling(`${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`)),
+  'huge chunk': http('bad_answer', stalling(`${OK}Transfer-Encoding: chunked\r\n\r\nfffffffffff\r\n`)),
+  'malformed chunk': http('protocol_error', stalling(`${OK}Transfer-Encoding: chunked\r\n\r\n-5\r\n`)),
+  'answer before the request': http(
+    'bad_answer',
+    ({ socket }) => void socket.write(page('{"token":"","address":"127.0.0.1","headers":{}}')),
+  ),
+  'CONNECT, then plain text': https('protocol_error', answering(`${OK}\r\n${page('{}')}`)),
+  'CONNECT, then garbage for TLS': https('tls_error', async (client) => {
+    await acceptConnect(client);
+    client.socket.write(`${OK}\r\n`);
+    await client.take(1);
+    client.socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
+  }),
+  'CONNECT, then silence': https('timeout', stalling(`${OK}\r\n`)),
+  'CONNECT refused': https('bad_answer', answering('HTTP/1.1 403 Forbidden\r\n\r\n')),
+  'self-signed certificate': https('tls_error', diverting('selfSigned')),
+  'certificate of another host': https('tls_error', diverting('wrongHost')),
+  'expired certificate': https('tls_error', diverting('expired')),
+  'socks5 of version 4': socks5('protocol_error', greeting([4, 0])),
+  'socks5 that speaks HTTP': socks5(
+    'protocol_error',
+    greeting([...Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')]),
+  ),
+  'socks5 with a password': socks5('auth_required', greeting([5, 2])),
+  'socks5 without a method': socks5('auth_required', greeting([5, 255])),
+  'socks5 that declines': socks5('bad_answer', replying([5, 2, 0, 1, 0, 0, 0, 0, 0, 0])),
+  'socks5 with an unknown address type': socks5('protocol_error', replying([5, 0, 0, 9, 0, 0, 0, 0, 0, 0])),
+  'socks5 with an endless name': socks5('protocol_error', replyForever),
+  'socks5, then silence': socks5('timeout', replying([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])),
+  'socks4 that declines': socks4('bad_answer', socks4Reply(91)),
+  'socks4 that wants an identd': socks4('auth_required', socks4Reply(93)),
+  'socks4 of version 5': socks4('protocol_error', socks4Reply(90, 5)),
+} satisfies Record<string, Role>;

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, request as sendOn } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import type { KeyPair } from '../certificates.ts';
-import { listening } from '../servers/listening.ts';
+import { listening, stopperOf } from '../servers/listening.ts';
 
 interface PaidProxyOptions {
   /** The address of this machine from which each `user:password` leaves. */
@@ -17,7 +17,7 @@ export interface PaidProxy {
   port: number;
   /** Connections so far. */
   dialled(): number;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 /** An HTTP proxy as it is sold: one name and port, where the login decides on the exit. Every name is this machine. */
@@ -26,7 +26,6 @@ export async function startPaidProxy({
   tls,
   listen = '127.0.0.1',
 }: PaidProxyOptions): Promise<PaidProxy> {
-  const sockets = new Set<Socket>();
   let dialled = 0;
   const exitOf = (header: string | undefined) =>
     exits[Buffer.from(header?.replace(/^Basic /, '') ?? '', 'base64').toString()];
@@ -48,11 +47,8 @@ export async function startPaidProxy({
     request.pipe(onward);
   };
   const server = tls ? createTlsServer(tls, forward) : createServer(forward);
-  server.on('connection', (socket) => {
-    dialled++;
-    sockets.add(socket);
-    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
-  });
+  const stop = stopperOf(server);
+  server.on('connection', () => void dialled++);
   server.on('connect', ({ headers, url = '' }, socket, head) => {
     socket.on('error', () => {});
     const localAddress = exitOf(headers['proxy-authorization']);
@@ -69,9 +65,6 @@ export async function startPaidProxy({
   return {
     port: await listening(server, listen),
     dialled: () => dialled,
-    stop() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
+    stop,
   };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Protocol } from '../../../src/proxy/proxy.ts';
 import { type Certificates, createCertificates } from '../certificates.ts';
+import { freePort } from '../free-port.ts';
 import { startFarm } from './farm.ts';
 import { startJudge } from './judge-server.ts';
 import { startDante, startMicrosocks, startTinyproxy } from './real-proxies.ts';
@@ -43,7 +44,8 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
     fetch: (request, server) =>
       new Response(request.url.endsWith('/peer') ? server.requestIP(request)?.address : 'a page'),
   });
-  const [tinyPort, microPort, dantePort] = freePorts(3);
+  const ports = await Promise.all([freePort(), freePort(), freePort()]);
+  const [tinyPort, microPort, dantePort] = ports;
   const real = await Promise.all([
     startTinyproxy('127.2.0.1', tinyPort),
     startMicrosocks('127.2.0.2', microPort),
@@ -141,12 +143,4 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
       await rm(folder, { recursive: true });
     },
   };
-}
-
-/** Ports that were free a moment ago. */
-function freePorts(count: 3): [number, number, number] {
-  const servers = Array.from({ length: count }, () => Bun.serve({ port: 0, fetch: () => new Response() }));
-  const ports = servers.map(({ port }) => port ?? 0);
-  for (const server of servers) server.stop(true);
-  return ports as [number, number, number];
 }

@@ -10,3 +10,13 @@ export interface Role {
   /** Deals with one connection. It may reject when the checker leaves. */
   play(client: FarmClient): void | Promise<void>;
 }
+
+const listedAs =
+  (protocol: Protocol) =>
+  (expected: Role['expected'], play: Role['play']): Role => ({ protocol, expected, play });
+
+/** What is listed as a proxy of this protocol, ends like this for a checker, and plays like this. */
+export const http = listedAs('http');
+export const https = listedAs('https');
+export const socks4 = listedAs('socks4');
+export const socks5 = listedAs('socks5');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { canonicalAddress } from '../../../src/lib/address.ts';
-import { listening } from '../servers/listening.ts';
+import { listening, stopperOf } from '../servers/listening.ts';
 
 /** A large file on a server that sends it in parts, for `PROXY_WITNESSES` and for checkers in tests. */
 export interface WitnessServer {
@@ -46,6 +46,7 @@ export async function startWitness(options: WitnessServerOptions = {}): Promise<
     });
     response.end(part);
   });
+  const stop = stopperOf(server);
   const bound = await listening(server, '127.0.0.1', port);
   return {
     url: `http://${host}:${bound}/file`,
@@ -55,10 +56,6 @@ export async function startWitness(options: WitnessServerOptions = {}): Promise<
     change() {
       bytes = randomBytes(bytes.length);
     },
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    stop,
   };
 }

@@ -1,9 +1,10 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { connect as startTls } from 'node:tls';
 import { createCertificates } from '../certificates.ts';
-import { listening } from '../servers/listening.ts';
+import { listening, stopperOf } from '../servers/listening.ts';
+import { startGatewayFarm } from './farm.ts';
 
 /** Working proxies that each leave from an address of their own, and a site that sees it. */
 export interface BanningSite {
@@ -22,55 +23,28 @@ export async function startBanningSite(
   statusFor: (exit: string, path: string) => number,
 ): Promise<BanningSite> {
   const certificates = await createCertificates();
-  const sockets = new Set<Socket>();
   const seen: string[] = [];
   const answer: RequestListener = (request, response) => {
-    const exit = request.socket.remoteAddress ?? '';
+    const exit = farm.exitOf(request.socket.remotePort ?? 0) ?? '';
     seen.push(exit);
     const status = statusFor(exit, request.url ?? '');
     if (status > 0) response.writeHead(status, { connection: 'close' }).end(exit);
   };
   const http = createHttpServer(answer);
   const https = createHttpsServer(certificates.good, answer);
-  const farm = createServer((client) => {
-    let head = '';
-    const onData = (bytes: Buffer) => {
-      head += bytes.toString('latin1');
-      if (!head.includes('\r\n\r\n')) return;
-      client.off('data', onData);
-      client.pause();
-      const [method = '', target = ''] = head.split(' ');
-      const isTunnel = method === 'CONNECT';
-      const url = new URL(isTunnel ? `http://${target}` : target);
-      const localAddress = client.localAddress ?? '';
-      const far = connect({ host: '127.0.0.1', port: Number(url.port), localAddress }, () => {
-        if (isTunnel) client.write('HTTP/1.1 200 OK\r\n\r\n');
-        else far.write(head.replace(target, url.pathname + url.search), 'latin1');
-        client.pipe(far).pipe(client);
-      });
-      for (const [one, other] of [
-        [client, far],
-        [far, client],
-      ] as const)
-        one.on('error', () => {}).on('close', () => other.destroy());
-    };
-    sockets.add(client.on('data', onData).on('error', () => {}));
-  });
-  const servers: Server[] = [http, https, farm];
-  const [httpPort, httpsPort, farmPort] = await Promise.all(
-    servers.map((server) => listening(server, '0.0.0.0')),
-  );
+  const farm = startGatewayFarm(() => 'http');
+  const stops = [stopperOf(http), stopperOf(https), farm.stop];
+  const [httpPort, httpsPort] = await Promise.all([listening(http), listening(https)]);
   return {
     proxies: Array.from(
       { length: count },
-      (_, index) => `127.41.${index >> 8}.${(index & 255) + 1}:${farmPort}`,
+      (_, index) => `127.41.${index >> 8}.${(index & 255) + 1}:${farm.port}`,
     ),
-    ports: { http: httpPort ?? 0, https: httpsPort ?? 0 },
+    ports: { http: httpPort, https: httpsPort },
     ca: certificates.ca,
     seen,
     close() {
-      for (const socket of sockets) socket.destroy();
-      for (const server of servers) server.close();
+      for (const stop of stops) stop();
     },
   };
 }

@@ -37,6 +37,13 @@ const LAY: Record<number, (upright: Sharp) => Sharp[]> = {
   8: (upright) => [upright.rotate(90)],
 };
 
+const PLACE = {
+  GPSLatitudeRef: 'N',
+  GPSLatitude: '51/1 30/1 0/1',
+  GPSLongitudeRef: 'E',
+  GPSLongitude: '0/1 7/1 0/1',
+};
+
 /** What a camera writes of a photo, with a place. */
 export const CAMERA_EXIF = {
   IFD0: { Make: 'Canon', Model: 'Canon EOS R5' },
@@ -48,12 +55,7 @@ export const CAMERA_EXIF = {
     FocalLength: '50/1',
     DateTimeOriginal: '2024:05:01 12:30:00',
   },
-  IFD3: {
-    GPSLatitudeRef: 'N',
-    GPSLatitude: '51/1 30/1 0/1',
-    GPSLongitudeRef: 'E',
-    GPSLongitude: '0/1 7/1 0/1',
-  },
+  IFD3: PLACE,
 };
 
 /** A picture in a file format, with the given EXIF orientation (1 to 8), GPS, XMP and a Display P3 profile. */
@@ -71,12 +73,7 @@ export async function privatePhoto(
     .withMetadata({ orientation })
     .withExif({
       IFD0: { Copyright: SECRET, Orientation: String(orientation) },
-      IFD3: {
-        GPSLatitudeRef: 'N',
-        GPSLatitude: '51/1 30/1 0/1',
-        GPSLongitudeRef: 'E',
-        GPSLongitude: '0/1 7/1 0/1',
-      },
+      IFD3: PLACE,
     })
     .withXmp(`<x:xmpmeta xmlns:x="adobe:ns:meta/"><note>${SECRET}</note></x:xmpmeta>`)
     .withIccProfile('p3')

@@ -227,13 +227,14 @@ const animations: Sample[] = [
   },
 ];
 
-const NUMBERS: Colour[] = [
+/** Numbers without a profile, and the same as Display P3 in sRGB, by numpy in double precision. */
+export const NUMBERS: Colour[] = [
   [200, 100, 50],
   [40, 180, 90],
   [30, 60, 200],
   [128, 128, 128],
 ];
-const P3: Colour[] = [
+export const P3: Colour[] = [
   [215, 93, 31],
   [0, 183, 78],
   [17, 61, 208],

@@ -6,6 +6,7 @@ import { ANONYMITIES, CHECK_ERRORS, PROTOCOLS } from '../../../src/proxy/proxy.t
 import { NO_JOB, type RefreshJob } from '../../../src/proxy/refresh/progress.ts';
 import type { ProxyDraft } from '../../../src/proxy/store.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
+import { createRandom } from '../random.ts';
 import { draft } from '../stores/records.ts';
 
 /** More of the first than of the last. */
@@ -113,13 +114,4 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
 function recentOf(uptime: number, alive: boolean, random: () => number): number {
   const before = Array.from({ length: 29 }, () => (random() < uptime ? '1' : '0')).join('');
   return Number.parseInt(`1${before}${alive ? '1' : '0'}`, 2);
-}
-
-/** Numbers from 0 to 1 that are the same in every run. */
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
 }

@@ -1,10 +1,6 @@
-import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from '../free-port.ts';
-import { find, until } from '../stores/services.ts';
+import { find, startProgram } from '../stores/services.ts';
 
 /** What the example of a balancer says if no copy answers; the servers' own errors have other words. */
 export const AWAY = 'The server does not answer. Please try again in a few seconds.';
@@ -35,61 +31,56 @@ export function readExample(name: string): Promise<string> {
 /** A real nginx with this in its `http` block, on a separate port. */
 export async function startNginx(site: string): Promise<Balancer> {
   const program = await find('nginx', "Debian's package nginx");
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-nginx-'));
-  const port = await freePort();
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-    .map((name) => `${name}_temp_path ${folder}/${name};`)
-    .join('\n');
-  await writeFile(join(folder, 'site.conf'), site.replace('listen 80;', `listen 127.0.0.1:${port};`));
-  await writeFile(
-    join(folder, 'nginx.conf'),
-    `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
+  return startProxy(
+    (folder) => [program, '-p', folder, '-c', join(folder, 'nginx.conf')],
+    async (folder, port) => {
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+        .map((name) => `${name}_temp_path ${folder}/${name};`)
+        .join('\n');
+      await writeFile(join(folder, 'site.conf'), site.replace('listen 80;', `listen 127.0.0.1:${port};`));
+      await writeFile(
+        join(folder, 'nginx.conf'),
+        `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
 events { worker_connections 2048; }
 http { access_log off; ${temporary}
   set_real_ip_from 127.0.0.1; real_ip_header ${CLIENT_ADDRESS};
   include ${folder}/site.conf; }
 `,
+      );
+      await mkdir(join(folder, 'logs'));
+    },
   );
-  await mkdir(join(folder, 'logs'));
-  return startProxy(program, ['-p', folder, '-c', join(folder, 'nginx.conf')], port, folder);
 }
 
 /** A real Caddy with this configuration for `img.example.com`, without TLS and on a separate port. */
 export async function startCaddy(config: string): Promise<Balancer> {
   const program = await find('caddy', "Debian's package caddy");
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-caddy-'));
-  const port = await freePort();
-  const site = config.replace(/^img\.example\.com/m, `http://127.0.0.1:${port}`);
-  const log = `log {\n output file ${folder}/error.log\n level ERROR\n}`;
-  await writeFile(join(folder, 'Caddyfile'), `{\n admin off\n ${log}\n}\n${site}`);
-  const args = ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'];
-  return startProxy(program, args, port, folder);
+  return startProxy(
+    (folder) => [
+      ...['env', `HOME=${folder}`, `XDG_DATA_HOME=${folder}`],
+      ...[program, 'run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'],
+    ],
+    async (folder, port) => {
+      const site = config.replace(/^img\.example\.com/m, `http://127.0.0.1:${port}`);
+      const log = `log {\n output file ${folder}/error.log\n level ERROR\n}`;
+      await writeFile(join(folder, 'Caddyfile'), `{\n admin off\n ${log}\n}\n${site}`);
+    },
+  );
 }
 
 async function startProxy(
-  program: string,
-  args: readonly string[],
-  port: number,
-  folder: string,
+  args: (folder: string) => string[],
+  prepare: (folder: string, port: number) => Promise<void>,
 ): Promise<Balancer> {
-  const env = { PATH: process.env.PATH ?? '', HOME: folder, XDG_DATA_HOME: folder };
-  const child = spawn(program, args, { stdio: 'ignore', env });
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  await until(() => accepts(port));
+  const { port, folder, stop } = await startProgram(
+    (_port, folder) => args(folder),
+    async () => {},
+    prepare,
+    'SIGTERM',
+  );
   return {
     url: `http://127.0.0.1:${port}`,
     errors: () => readFile(join(folder, 'error.log'), 'utf8'),
-    async stop() {
-      child.kill('SIGTERM');
-      await exited;
-      await rm(folder, { recursive: true, force: true });
-    },
+    stop,
   };
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => resolve(true));
-    socket.once('error', () => resolve(false)).once('connect', () => socket.destroy());
-  });
 }

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { listening } from './listening.ts';
+import { listening, stopperOf } from './listening.ts';
 
 /**
  * What a fault proxy does with a request: answer with a status, cut the body after some bytes, stay silent, or pass
@@ -73,10 +73,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     get count() {
       return count;
     },
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    stop: stopperOf(server),
   };
   return proxy;
 }

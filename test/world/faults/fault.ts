@@ -2,10 +2,13 @@
 export interface PutBack {
   /** What users would see. */
   name: string;
-  changes: { file: string; from: string; to: string }[];
-  /** Arguments of `bun`, or the simulated worlds of which one must be broken. Default: `images`. */
-  proof?: string[] | keyof typeof WORLDS;
+  changes: readonly Change[];
+  /** Arguments of `bun`, or the simulated worlds of which one must be broken. */
+  proof: string[] | keyof typeof WORLDS;
 }
+
+/** A text of the file, and what takes its place. */
+type Change = readonly [file: string, from: string, to: string];
 
 /** Arguments of `test/world/main.ts`. */
 export const WORLDS = {
@@ -30,6 +33,9 @@ export const WORLDS = {
   bytes: ['bytes'],
 };
 
-export const change = (file: string, from: string, to: string) => ({ file, from, to });
+/** Returns the maker of faults that must all be found by this proof. */
+export const faultFor =
+  (proof: PutBack['proof']) =>
+  (name: string, ...changes: Change[]): PutBack => ({ name, changes, proof });
 
 export const IMAGE = 'src/image';
