@@ -21,3 +21,8 @@ test('a header is read as the UTF-8 that was typed, or as the Latin-1 that it is
   expect(password({ 'x-image-password': bytes('grün', 'latin1') })).toBe('grün');
   expect(password({ 'x-image-password': bytes('\ufeffa', 'utf8') })).toBe('\ufeffa');
 });
+
+test('a query is read by its rules', () => {
+  expect(password({}, '?password=gr%C3%BCn+tea%26more')).toBe('grün tea&more');
+  expect(password({}, '?Password=no')).toBeNull();
+});
