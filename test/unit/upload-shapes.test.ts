@@ -211,6 +211,7 @@ describe('a picture as text', () => {
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, 'x']));
     expect((await send({ ...many(19), title: 'x'.repeat(8192), none: null })).files).toEqual([picture]);
     expect((await refusal(send(many(21)))).message).toBe('The form has too many fields.');
+    expect((await refusal(send(many(10_000)))).message).toContain('more than 10000 names');
     expect((await refusal(send({ ['x'.repeat(8193)]: '' }))).code).toBe('invalid_parameter');
     const { message } = await refusal(send({ title: 'x'.repeat(8193) }));
     expect(message).toBe('The field title is longer than 8192 bytes.');
