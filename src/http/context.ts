@@ -4,6 +4,7 @@ import { isSecret } from '../lib/secret.ts';
 import type { Clients } from './client/clients.ts';
 import { bearerOf } from './dialect.ts';
 import type { RequestContext } from './request-context.ts';
+import { isAuthority } from './target.ts';
 
 interface ContextOptions {
   clients: Clients;
@@ -125,9 +126,8 @@ function requestOrigin(request: Request, trusted: boolean): string {
   const { headers } = request;
   const scheme = nearest(headers.get('x-forwarded-proto'));
   const named = nearest(headers.get('x-forwarded-host'));
-  const forwarded = `${scheme && /^https?$/i.test(scheme) ? `${scheme}:` : protocol}//${named ?? host}`;
-  const isPlain = named === null || !/[\s/?#@\\]/.test(named);
-  return isPlain && URL.canParse(forwarded) ? new URL(forwarded).origin : `${protocol}//${host}`;
+  if (named !== null && !isAuthority(named)) return `${protocol}//${host}`;
+  return new URL(`${scheme && /^https?$/i.test(scheme) ? `${scheme}:` : protocol}//${named ?? host}`).origin;
 }
 
 /** Returns the entry of the nearest proxy. Earlier entries come from further away. */

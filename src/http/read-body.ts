@@ -140,6 +140,8 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
 
 /** A character takes at least one byte. */
 export const MAX_JSON_BYTES = MAX_JSON_LENGTH;
+/** Far more than any body needs. Hundreds of thousands of different ones take a second. */
+const MAX_JSON_NAMES = 10_000;
 
 /**
  * Reads a JSON body with a limit in bytes and in depth.
@@ -157,10 +159,10 @@ export async function readJson(request: Request, maxBytes = MAX_JSON_BYTES): Pro
   return parseJson(await readSmallBody(request, { maxBytes, name: 'The body' }), maxBytes);
 }
 
-/** @throws {AppError} `invalid_body` if the text is not JSON, or too long or deep. */
-export function parseJson(text: string, maxLength?: number): unknown {
+/** @throws {AppError} `invalid_body` if the text is not JSON, too long or deep, or has too many names. */
+export function parseJson(text: string, maxLength = MAX_JSON_BYTES): unknown {
   try {
-    return parseForeignJson(text, maxLength === undefined ? {} : { maxLength });
+    return parseForeignJson(text, { maxLength, maxNames: MAX_JSON_NAMES });
   } catch (cause) {
     throw new AppError(
       'invalid_body',

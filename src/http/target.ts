@@ -10,7 +10,8 @@ const AUTHORITY = /^(?:[a-z\d](?:[\w.-]*[a-z\d_])?\.?|_[\w.-]+|\[[\da-f:.]+\])(?
 const MAX_KNOWN = 1000;
 const MAX_LENGTH = 300;
 
-const isAuthority = remember(
+/** Reports whether a text names a host, perhaps with a port, as in the header Host. */
+export const isAuthority = remember(
   MAX_KNOWN,
   // The pattern checks the characters, the parser their meaning: 256.1.1.1, or port 99999.
   (text) => text.length <= MAX_LENGTH && AUTHORITY.test(text) && URL.canParse(`http://${text}/`),

@@ -8,18 +8,21 @@ interface ForeignJson {
   maxLength?: number;
   /** How deep objects and arrays may be nested. Default: 16. */
   maxDepth?: number;
+  /** How many members all objects may have together. Default: any number. */
+  maxNames?: number;
 }
 
 /**
  * Parses JSON that somebody else wrote: the only way to do so in this program.
- * @throws {SyntaxError} if it is not JSON, too long or too deep.
+ * @throws {SyntaxError} if it is not JSON, too long or too deep, or has too many names.
  */
 export function parseForeignJson(
   text: string,
-  { maxLength = MAX_JSON_LENGTH, maxDepth = MOST_DEPTH }: ForeignJson = {},
+  { maxLength = MAX_JSON_LENGTH, maxDepth = MOST_DEPTH, maxNames = Infinity }: ForeignJson = {},
 ): unknown {
   if (text.length > maxLength) throw new SyntaxError(`it is longer than ${maxLength} characters`);
-  if (isTooDeep(text, maxDepth)) throw new SyntaxError(`it is nested more than ${maxDepth} levels deep`);
+  const fault = excessIn(text, maxDepth, maxNames);
+  if (fault !== null) throw new SyntaxError(fault);
   return JSON.parse(text);
 }
 
@@ -28,25 +31,29 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Counts brackets outside strings. In text that is not JSON the count has no meaning, but that is refused anyway. */
-function isTooDeep(text: string, maxDepth: number): boolean {
+/** Counts marks outside strings. In text that is not JSON the counts have no meaning, but that is refused anyway. */
+function excessIn(text: string, maxDepth: number, maxNames: number): string | null {
   let depth = 0;
+  let names = 0;
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case 0x22:
         at = endOfString(text, at);
-        if (at < 0) return false;
+        if (at < 0) return null;
         break;
       case 0x5b:
       case 0x7b:
-        if (++depth > maxDepth) return true;
+        if (++depth > maxDepth) return `it is nested more than ${maxDepth} levels deep`;
+        break;
+      case 0x3a:
+        if (++names > maxNames) return `it has more than ${maxNames} names`;
         break;
       case 0x5d:
       case 0x7d:
         depth--;
     }
   }
-  return false;
+  return null;
 }
 
 /** Returns the end of the string that begins at `from`, or -1 if the text ends before. */

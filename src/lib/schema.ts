@@ -72,7 +72,7 @@ function tidied(text: string): string {
 /** Converts a text to the type of its schema, if it is well formed. */
 export function coerceText(schema: TSchema, text: string): unknown {
   if (schema.type === 'integer' || schema.type === 'number') {
-    return /^[+-]?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+    return /^[+-]?\d+(\.\d+)?$/.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
   }
   if (schema.type === 'boolean') {
     const lower = text.toLowerCase();

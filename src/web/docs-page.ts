@@ -1,4 +1,5 @@
 import { type Route, route } from '../http/route.ts';
+import { escapeHtml } from '../lib/escape-html.ts';
 import type { ApiDescription, Call } from './api-description.ts';
 import { operationCard } from './docs-operation.ts';
 import { type Html, html } from './html.ts';
@@ -12,13 +13,23 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
 type Group = [tag: string, calls: Call[]];
 
+/** Origins in rendered pages: one that needs no quotes in a shell, and one that does. */
+const ANY_NAME = 'http://origin.invalid';
+const ANY_ADDRESS = 'http://[::ffff]';
+
 /** The API description as a page. */
 export function docsRoutes(siteOf: SiteOf, describe: () => Promise<object>): Route[] {
+  /** By language and such an origin, because rendering takes seven times as long as the largest other page. */
+  const rendered = new Map<string, string>();
   return [
-    route('GET /docs', async ({ request, context }) => {
+    route('GET /docs', async ({ request, context: { origin } }) => {
       const site = siteOf(request);
-      const page = docsPage(site, (await describe()) as ApiDescription, context.origin);
-      return pageResponse(site, page, { cache: 'no-cache', compressFor: request });
+      const any = origin.includes('[') ? ANY_ADDRESS : ANY_NAME;
+      const key = `${site.language} ${any}`;
+      const page = rendered.get(key) ?? docsPage(site, (await describe()) as ApiDescription, any);
+      rendered.set(key, page);
+      const shown = page.replaceAll(any, () => escapeHtml(origin));
+      return pageResponse(site, shown, { cache: 'no-cache', compressFor: request });
     }),
   ];
 }

@@ -154,6 +154,8 @@ describe('a picture is uploaded by its URL', () => {
     [{ url: `http://a.example/${'x'.repeat(2000)}` }, 'invalid_parameter'],
     [{ url: ['http://a.example/'] }, 'invalid_body'],
     [{ url: 'http://a.example/', format: 'bmp' }, 'invalid_parameter'],
+    [{ url: 'http://a.example/', title: 'x'.repeat(8193) }, 'invalid_parameter'],
+    [{ url: 'http://a.example/', ...Object.fromEntries([...Array(20).keys()].entries()) }, 'invalid_body'],
   ])('and an order that is wrong is refused (%#)', async (body, code) => {
     const answer = await order(body);
     expect([answer.status, (await json<Answer>(answer)).code]).toEqual([400, code]);

@@ -27,6 +27,18 @@ test('a block of a network is lifted by any spelling of it', async () => {
   }
 });
 
+test('a list that has not changed is read again without being prepared again', async () => {
+  let now = 0;
+  const [blocks, other] = [createBlocks({ ...parts, now: () => now }), createBlocks(parts)];
+  await other.add({ network: '192.0.2.1' }, '');
+  const before = await blocks.list();
+  now += 60_000;
+  expect(await blocks.list()).toBe(before);
+  await other.add({ network: '192.0.2.2' }, '');
+  now += 60_000;
+  await expect(blocks.mayWrite('192.0.2.2')).rejects.toThrow('blocked');
+});
+
 test('blocks that come at once are all kept', async () => {
   const copies = [createBlocks(parts), createBlocks(parts)];
   await Promise.all(copies.map((blocks, number) => blocks.add({ network: `192.0.2.${number}` }, '')));

@@ -41,7 +41,7 @@ describe('the origin that a client uses', () => {
     ],
     ['of the own scheme, if another is named', { 'x-forwarded-proto': 'ftp' }, 'http://inside:3000'],
     ['of the own scheme, if a longer one is named', { 'x-forwarded-proto': 'httpss' }, 'http://inside:3000'],
-    ...['a b', 'a/b', 'a?b', 'a#b', 'user@a', 'a\\b', 'a:99999', '[::1'].map(
+    ...['a b', 'a/b', 'a?b', 'a#b', 'user@a', 'a\\b', 'a:99999', '[::1', 'a'.repeat(301)].map(
       (host): [string, Record<string, string>, string] => [
         `its own, if "${host}" is named as the host`,
         { 'x-forwarded-host': host },

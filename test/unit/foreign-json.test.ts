@@ -65,6 +65,12 @@ describe('JSON that somebody else wrote', () => {
   ])('is refused: %s', (_name, text, reason) => {
     expect(() => parseForeignJson(text)).toThrow(reason);
   });
+
+  test('has no more names than it may have', () => {
+    const text = '[{"a":"b:c","d":1},{"a":2}]';
+    expect(parseForeignJson(text, { maxNames: 3 })).toEqual(JSON.parse(text));
+    expect(() => parseForeignJson(text, { maxNames: 2 })).toThrow('more than 2 names');
+  });
 });
 
 test('no other file parses JSON from elsewhere', async () => {

@@ -122,6 +122,15 @@ describe('the list', () => {
     expect(words).toContain('4 proxies');
   });
 
+  test('says it of the first fields of thousands', async () => {
+    await open();
+    const query = `?country=DE&${Array.from({ length: 2000 }, (_, n) => `n${n}=1`).join('&')}`;
+    const { html, words } = await read(query);
+    expect(words).toContain('“n0” is not a filter.');
+    expect(words).toContain('1 proxy');
+    expect(html.length - (await read('?country=DE')).html.length).toBeLessThan(query.length);
+  });
+
   test('is sorted both ways by its headings', async () => {
     await open();
     const up = await read('?sort=last_checked');

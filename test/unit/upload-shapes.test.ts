@@ -203,4 +203,17 @@ describe('a picture as text', () => {
       expect((await refusal(take(shape, Buffer.from(text), ENCODED))).message).toBe(sentence);
     });
   }
+
+  test('in JSON has as many fields as in a form, and no longer ones', async () => {
+    const send = (fields: object) =>
+      take(shape, Buffer.from(JSON.stringify({ ...fields, image: base64 })), 'application/json');
+    const many = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, 'x']));
+    expect((await send({ ...many(19), title: 'x'.repeat(8192), none: null })).files).toEqual([picture]);
+    expect((await refusal(send(many(21)))).message).toBe('The form has too many fields.');
+    expect((await refusal(send(many(10_000)))).message).toContain('more than 10000 names');
+    expect((await refusal(send({ ['x'.repeat(8193)]: '' }))).code).toBe('invalid_parameter');
+    const { message } = await refusal(send({ title: 'x'.repeat(8193) }));
+    expect(message).toBe('The field title is longer than 8192 bytes.');
+  });
 });

@@ -1,5 +1,5 @@
-import { AppError, invalidParameter, message } from '../../errors.ts';
-import { type Form, MAX_FIELD_BYTES, MAX_FIELDS } from './multipart.ts';
+import { invalidParameter, message } from '../../errors.ts';
+import { type Form, MAX_FIELD_BYTES, MAX_FIELDS, tooLong, tooManyFields } from './multipart.ts';
 
 /**
  * Reads a form of the type `application/x-www-form-urlencoded`. `store` consumes the picture, as text, while it
@@ -17,7 +17,7 @@ export async function readEncodedForm<T>(
   const files: Form<T>['files'] = [];
   try {
     for (let count = 0; !(await reader.atEnd()); count++) {
-      if (count > MAX_FIELDS) throw new AppError('invalid_body', 'The form has too many fields.');
+      if (count > MAX_FIELDS) throw tooManyFields();
       const name = await textOf(reader.until(/[=&]/), 'name');
       const value = reader.last === '=' ? reader.until(/&/) : nothing();
       if (!names?.includes(name)) fields[name] = await textOf(value, name);
@@ -88,12 +88,7 @@ async function textOf(parts: AsyncIterable<string>, name: string): Promise<strin
   let bytes = Buffer.alloc(0);
   for await (const part of bytesOf(parts)) {
     bytes = Buffer.concat([bytes, part]);
-    if (bytes.length > MAX_FIELD_BYTES) {
-      throw invalidParameter(
-        name,
-        message('The field {field} is longer than {most} bytes.', { field: name, most: MAX_FIELD_BYTES }),
-      );
-    }
+    if (bytes.length > MAX_FIELD_BYTES) throw tooLong(name);
   }
   return bytes.toString('utf8');
 }

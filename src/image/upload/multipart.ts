@@ -72,16 +72,10 @@ export async function readForm<T>(
   const images: Arriving<T>[] = [];
 
   parser.on('error', (error) => reject(broken(error)));
-  parser.on('fieldsLimit', () => reject(new AppError('invalid_body', 'The form has too many fields.')));
+  parser.on('fieldsLimit', () => reject(tooManyFields()));
   parser.on('partsLimit', () => reject(new AppError('invalid_body', 'The form has too many parts.')));
   parser.on('field', (name, value, _nameTruncated, truncated) => {
-    if (truncated)
-      reject(
-        invalidParameter(
-          name,
-          message('The field {field} is longer than {most} bytes.', { field: name, most: MAX_FIELD_BYTES }),
-        ),
-      );
+    if (truncated) reject(tooLong(name));
     fields[name] = value;
   });
   parser.on('file', (name, file: BusboyFileStream, filename) => {
@@ -119,6 +113,26 @@ export async function readForm<T>(
     await Promise.all(images.map(close));
     throw error;
   }
+}
+
+/**
+ * Adds a field of a form in JSON.
+ * @throws {AppError} if there are as many fields as a form may have, or if it is too long: options are compared one by one.
+ */
+export function addField(fields: Record<string, string>, name: string, value: string): void {
+  if (Object.keys(fields).length === MAX_FIELDS) throw tooManyFields();
+  if (Buffer.byteLength(name) > MAX_FIELD_BYTES || Buffer.byteLength(value) > MAX_FIELD_BYTES)
+    throw tooLong(name);
+  fields[name] = value;
+}
+
+export const tooManyFields = () => new AppError('invalid_body', 'The form has too many fields.');
+
+export function tooLong(field: string): AppError {
+  return invalidParameter(
+    field,
+    message('The field {field} is longer than {most} bytes.', { field, most: MAX_FIELD_BYTES }),
+  );
 }
 
 function tooMany(field: string, most: number): AppError {

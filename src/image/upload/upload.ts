@@ -5,7 +5,14 @@ import { decodeBase64, MOST_BASE64, withLongHead } from './base64.ts';
 import { tooLarge } from './body.ts';
 import { readEncodedForm } from './encoded-form.ts';
 import { cleanFilename } from './filename.ts';
-import { type BeforePicture, FORM_OVERHEAD_BYTES, type Form, type FormShape, readForm } from './multipart.ts';
+import {
+  addField,
+  type BeforePicture,
+  FORM_OVERHEAD_BYTES,
+  type Form,
+  type FormShape,
+  readForm,
+} from './multipart.ts';
 import { temporaryPath, type Written, writeTemporary } from './temporary-file.ts';
 
 /** A file from a client, not yet checked to be a picture. */
@@ -156,7 +163,7 @@ function parsedFields(text: string, names: readonly string[]) {
   for (const [name, value] of Object.entries(parseJson(text, MAX_JSON_FORM_BYTES) as object)) {
     if (value === null || typeof value === 'object') continue;
     if (names.includes(name)) sent = String(value);
-    else fields[name] = String(value);
+    else addField(fields, name, String(value));
   }
   return { fields, sent };
 }

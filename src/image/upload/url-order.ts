@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type TString, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import { MAX_JSON_BYTES, parseJson } from '../../http/read-body.ts';
+import { addField } from './multipart.ts';
 import type { Received } from './upload.ts';
 
 export const MAX_URL = 2000;
@@ -49,7 +50,7 @@ function parseOrder(text: string): UrlOrder {
     if (typeof value === 'object') {
       throw new AppError('invalid_body', inEnglish(`${name} must be a string, a number or a boolean.`));
     }
-    fields[name] = String(value);
+    addField(fields, name, String(value));
   }
   const { url, ...others } = fields;
   if (!url) throw invalidParameter('url', inEnglish('The body has no url.'));

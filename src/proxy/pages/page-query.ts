@@ -58,6 +58,8 @@ export const PER_PAGE = 50;
 const MINUTE_S = 60;
 /** A hundred IDs, as many as can be named, of 15 digits. */
 const MAX_LENGTH = 1600;
+/** Twice as many as there are. Each one that there is not takes space on the page. */
+const MOST_NAMES = 50;
 
 const {
   limit: _l,
@@ -137,7 +139,7 @@ type Taken = { name: string; value: unknown; shown: string } | { problem: Pick<P
  */
 function inPageUnits(params: URLSearchParams): Map<string, string> {
   const given = new Map<string, string>();
-  for (const name of new Set(params.keys())) {
+  for (const name of [...new Set(params.keys())].slice(0, MOST_NAMES)) {
     const value = params
       .getAll(name)
       .map((one) => one.trim())
