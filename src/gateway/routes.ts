@@ -23,11 +23,7 @@ export interface GatewayDoor {
 const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const REST = '^[1-9][0-9]{0,5}[smhd]$';
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
-const id = Type.Integer({
-  minimum: 1,
-  maximum: Number.MAX_SAFE_INTEGER,
-  description: 'ID of the proxy: `X-Picpool-Proxy`.',
-});
+const id = integer('ID of the proxy: `X-Picpool-Proxy`.', { minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const session = text('Name of a session.', { pattern: '^[A-Za-z0-9_]{1,64}$' });
 
 const reportBody = Type.Object(

@@ -12,20 +12,16 @@ export const MAX_PER_PAGE = 100;
 export const DEFAULT_PER_PAGE = 20;
 
 const paging = {
-  page: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'Page number, from 1.' }),
-  ),
+  page: Type.Optional(integer('Page number, from 1.', { minimum: 1, maximum: 1_000_000_000, default: 1 })),
   per_page: Type.Optional(
-    Type.Integer({
+    integer(`Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`, {
       minimum: 1,
       default: DEFAULT_PER_PAGE,
-      description: `Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`,
     }),
   ),
   cursor: Type.Optional(
-    Type.String({
+    text('The `next` of the last response, to get the page after it; `page` is ignored.', {
       pattern: CURSOR_PATTERN,
-      description: 'The `next` of the last response, to get the page after it; `page` is ignored.',
     }),
   ),
 };
@@ -33,12 +29,10 @@ const paging = {
 export const listQuery = Type.Object(paging);
 
 export const searchQuery = Type.Object({
-  q: Type.String({
-    minLength: 1,
-    maxLength: 255,
-    description:
-      'Words of the title, alternative text, file name, ID or format, or parts of them, in any order; the first 8 count. Case and accents are ignored.',
-  }),
+  q: text(
+    'Words of the title, alternative text, file name, ID or format, or parts of them, in any order; the first 8 count. Case and accents are ignored.',
+    { minLength: 1, maxLength: 255 },
+  ),
   ...paging,
 });
 

@@ -1,5 +1,7 @@
 import {
+  type IntegerOptions,
   Kind,
+  type NumberOptions,
   type SchemaOptions,
   type StringOptions,
   type TNull,
@@ -113,12 +115,15 @@ export function oneOf<const T extends string>(
   return Type.Unsafe<T>({ ...options, [Kind]: ONE_OF, type: 'string', enum: [...choices] });
 }
 
-/** Fields of an answer, with what the API description says about them. */
+/** Fields, with what the API description says about them. */
 export const text = (description: string, rules: StringOptions = {}) =>
   Type.String({ description, ...rules });
-export const integer = (description: string) => Type.Integer({ description });
-export const number = (description: string) => Type.Number({ description });
-export const flag = (description: string) => Type.Boolean({ description });
+export const integer = (description: string, rules: IntegerOptions = {}) =>
+  Type.Integer({ description, ...rules });
+export const number = (description: string, rules: NumberOptions = {}) =>
+  Type.Number({ description, ...rules });
+export const flag = (description: string, rules: SchemaOptions = {}) =>
+  Type.Boolean({ description, ...rules });
 
 /** A value or `null`. `description`: what the two say together. */
 export function nullable<T extends TSchema>(schema: T, description?: string): TUnion<[T, TNull]> {

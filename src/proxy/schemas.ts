@@ -14,21 +14,17 @@ const JUDGE_STATES = ['none', 'unknown', 'up', 'down'] as const;
 /** Unknown fields are ignored rather than rejected. */
 const OPEN = { additionalProperties: true };
 
-const id = Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'ID of the proxy.' });
+const id = integer('ID of the proxy.', { minimum: 1, maximum: MAX_ID });
 
 export const idParams = Type.Object({ id });
 
 export const quickTestBody = Type.Object(
   {
-    ip: Type.String({ minLength: 2, maxLength: 64, description: 'A literal IPv4 or IPv6 address.' }),
+    ip: text('A literal IPv4 or IPv6 address.', { minLength: 2, maxLength: 64 }),
     port: Type.Integer({ minimum: 1, maximum: 65_535 }),
     protocol: Type.Optional(oneOf(PROTOCOLS, { default: 'http' })),
     proxy_id: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: MAX_ID,
-        description: 'ID of the proxy that the result is saved to.',
-      }),
+      integer('ID of the proxy that the result is saved to.', { minimum: 1, maximum: MAX_ID }),
     ),
   },
   OPEN,
@@ -38,12 +34,11 @@ export const reportBody = Type.Object(
   {
     ok: flag('Whether the proxy worked for you.'),
     target: Type.Optional(
-      Type.String({
+      text('The site that you tried to reach: a domain, a URL or a name from `GET /api/targets`.', {
         maxLength: 2000,
-        description: 'The site that you tried to reach: a domain, a URL or a name from `GET /api/targets`.',
       }),
     ),
-    error: Type.Optional(Type.String({ maxLength: 2000, description: 'What went wrong.' })),
+    error: Type.Optional(text('What went wrong.', { maxLength: 2000 })),
   },
   OPEN,
 );
@@ -222,15 +217,12 @@ export const partQuery = (items: string) =>
   Type.Object(
     {
       limit: Type.Optional(
-        Type.Integer({
-          minimum: 1,
-          default: 100,
-          description: `Maximum number of ${items} to return. Values above ${MOST_ENTRIES} count as ${MOST_ENTRIES}.`,
-        }),
+        integer(
+          `Maximum number of ${items} to return. Values above ${MOST_ENTRIES} count as ${MOST_ENTRIES}.`,
+          { minimum: 1, default: 100 },
+        ),
       ),
-      offset: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 1e6, default: 0, description: `Number of ${items} to skip.` }),
-      ),
+      offset: Type.Optional(integer(`Number of ${items} to skip.`, { minimum: 0, maximum: 1e6, default: 0 })),
     },
     OPEN,
   );

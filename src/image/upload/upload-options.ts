@@ -4,7 +4,7 @@ import { FORMATS } from '../../codec/format.ts';
 import { AppError, type ErrorDetail, inEnglish, message } from '../../errors.ts';
 import { ruleOf } from '../../http/errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
-import { coerce, oneOf, text } from '../../lib/schema.ts';
+import { coerce, flag, integer, oneOf, text } from '../../lib/schema.ts';
 import { MAX_PASSWORD_BYTES } from '../access/password.ts';
 import { type UploadOptions, VISIBILITIES } from '../image.ts';
 import { MOST_VIEWS } from '../records/audience.ts';
@@ -24,19 +24,16 @@ export const uploadOptions = Type.Object({
     }),
   ),
   quality: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 100,
-      description:
-        'Quality of the encoder for webp, jpeg and avif. By default it follows from the picture, so that all three look alike.',
-    }),
+    integer(
+      'Quality of the encoder for webp, jpeg and avif. By default it follows from the picture, so that all three look alike.',
+      { minimum: 1, maximum: 100 },
+    ),
   ),
   strip_exif: Type.Optional(
-    Type.Boolean({
-      default: true,
-      description:
-        'Remove EXIF and other metadata. Colours are converted to sRGB, unless the file is kept as it came, with its profile.',
-    }),
+    flag(
+      'Remove EXIF and other metadata. Colours are converted to sRGB, unless the file is kept as it came, with its profile.',
+      { default: true },
+    ),
   ),
   password: Type.Optional(text(`Password to protect the image with. At most ${MAX_PASSWORD_BYTES} bytes.`)),
   max_width: Type.Optional(side('Maximum width in pixels. Wider images are scaled down.')),
@@ -55,12 +52,10 @@ export const uploadOptions = Type.Object({
     ),
   ),
   max_views: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: MOST_VIEWS,
-      description:
-        'Delete the image after this many views. Such images are never listed, and have neither smaller versions nor `Range`.',
-    }),
+    integer(
+      'Delete the image after this many views. Such images are never listed, and have neither smaller versions nor `Range`.',
+      { minimum: 1, maximum: MOST_VIEWS },
+    ),
   ),
   filename: Type.Optional(text('File name to use instead of the uploaded one.')),
   title: Type.Optional(text('Title, shown in place of the file name.')),
