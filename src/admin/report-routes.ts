@@ -5,7 +5,7 @@ import { type Call, form, json, type Route, route } from '../http/route.ts';
 import { ignoreGone } from '../image/records/missing.ts';
 import { cutText } from '../image/upload/filename.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { integer, oneOf, text } from '../lib/schema.ts';
+import { integer, listOf, oneOf, text } from '../lib/schema.ts';
 import { html } from '../web/html.ts';
 import { noticePage } from '../web/notice-page.ts';
 import { seeOther } from '../web/page-response.ts';
@@ -65,10 +65,11 @@ const openCase = Type.Object({
   subject,
   since: text('When it was first reported: `YYYY-MM-DD HH:MM:SS`, UTC.'),
   count: integer('Number of reports.'),
-  images: Type.Array(id, { description: 'What the album had when it was reported. Deleted with it.' }),
-  reports: Type.Array(Type.Object({ reason: oneOf(REASONS), text: Type.String(), contact: Type.String() }), {
-    description: 'The first four and the last, one from each network.',
-  }),
+  images: listOf(id, 'What the album had when it was reported. Deleted with it.'),
+  reports: listOf(
+    Type.Object({ reason: oneOf(REASONS), text: Type.String(), contact: Type.String() }),
+    'The first four and the last, one from each network.',
+  ),
 });
 const casesAnswer = Type.Object({ success: Type.Literal(true), cases: Type.Array(openCase) });
 const casesExample = {

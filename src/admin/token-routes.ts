@@ -36,7 +36,7 @@ export type Issuer = ReturnType<typeof createIssuer>;
 
 const tag = 'Administration';
 const name = text('Name of the token.');
-const role = oneOf(ROLES, { description: 'What the token allows.' });
+const role = oneOf(ROLES, 'What the token allows.');
 const time = text('`YYYY-MM-DD HH:MM:SS`, UTC.');
 const listed = Type.Object({
   name,

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { text } from '../lib/schema.ts';
+import { listOf, text } from '../lib/schema.ts';
 
 /** The body of every error answer. */
 const errorSchema: TSchema = Type.Object(
@@ -9,9 +9,7 @@ const errorSchema: TSchema = Type.Object(
     code: text('The problem, as a code for programs.'),
     request_id: text('ID of this request in the log.'),
     details: Type.Optional(
-      Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {
-        description: 'One entry per invalid field.',
-      }),
+      listOf(Type.Object({ field: Type.String(), message: Type.String() }), 'One entry per invalid field.'),
     ),
   },
   {

@@ -13,9 +13,7 @@ const nullable = (description: string) => Type.Union([Type.String(), Type.Null()
 export const changeBody = Type.Object(
   {
     visibility: Type.Optional(
-      oneOf(VISIBILITIES, {
-        description: 'Who can see the image. `public` and `unlisted` remove the password.',
-      }),
+      oneOf(VISIBILITIES, 'Who can see the image. `public` and `unlisted` remove the password.'),
     ),
     password: Type.Optional(text('A new password. It makes the image protected. Empty: no new one.')),
     expires_in: Type.Optional(

@@ -2,7 +2,7 @@ import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { Extent, PRIVATE_PARTS, UPLOAD_WARNING_CODES } from '../codec/convert/warnings.ts';
 import { FORMATS } from '../codec/format.ts';
 import { Original } from '../codec/workers/protocol.ts';
-import { flag, integer, nullable, number, oneOf, text } from '../lib/schema.ts';
+import { flag, integer, listOf, nullable, number, oneOf, text } from '../lib/schema.ts';
 import { VISIBILITIES } from './image.ts';
 import { CURSOR_PATTERN } from './records/cursor.ts';
 import { MOST_COUNTED } from './store.ts';
@@ -43,7 +43,7 @@ export const facts = {
   filename: text('Name of the uploaded file.'),
   title: nullable(Type.String(), 'What its uploader calls it. null: the file name is shown.'),
   alt: nullable(Type.String(), 'Alternative text. null: it is the file name.'),
-  format: oneOf(FORMATS, { description: 'Format of the stored file.' }),
+  format: oneOf(FORMATS, 'Format of the stored file.'),
   width: integer('Width in pixels.'),
   height: integer('Height in pixels.'),
   frames: integer('Number of frames; 1 for a still image.'),
@@ -57,7 +57,7 @@ export const addresses = {
 };
 
 export const audience = {
-  visibility: oneOf(VISIBILITIES, { description: 'Who can see the image.' }),
+  visibility: oneOf(VISIBILITIES, 'Who can see the image.'),
   expires_at: nullable(
     Type.String(),
     '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`. null: deleted after `retention_days` without a view in which the server ran.',
@@ -117,17 +117,14 @@ const conversion = {
     Original,
     'The uploaded file, and how it was converted. null for images from old versions.',
   ),
-  warnings: Type.Array(
+  warnings: listOf(
     Type.Object({
-      code: oneOf(UPLOAD_WARNING_CODES, { description: 'Code for programs.' }),
+      code: oneOf(UPLOAD_WARNING_CODES, 'Code for programs.'),
       message: text('Message for people.'),
       from: Type.Optional(Extent),
       to: Type.Optional(Extent),
     }),
-    {
-      description:
-        'What differs from the request, such as quality lost in conversion. `resized` and `larger` have `from` and `to`, in pixels or bytes. Usually empty.',
-    },
+    'What differs from the request, such as quality lost in conversion. `resized` and `larger` have `from` and `to`, in pixels or bytes. Usually empty.',
   ),
 };
 const exampleConversion = {
@@ -160,10 +157,10 @@ export const uploadAnswer = answer(
     album: Type.Optional(text('ID of the album that contains it.')),
     delete_token: text('Deletes the image from any address. Returned only here.'),
     delete_url: text('Link to a page that deletes the image after confirmation.'),
-    removed: Type.Array(oneOf(PRIVATE_PARTS), {
-      description:
-        'What was removed. `location`: where the picture was taken. `metadata`: any metadata. Empty with `strip_exif=false`.',
-    }),
+    removed: listOf(
+      oneOf(PRIVATE_PARTS),
+      'What was removed. `location`: where the picture was taken. `metadata`: any metadata. Empty with `strip_exif=false`.',
+    ),
     ...conversion,
   },
   {
@@ -183,7 +180,7 @@ export const uploadsAnswer = answer(
     success,
     stored: integer('Number of stored files, at least 1.'),
     failed: integer('Number of refused files.'),
-    results: Type.Array(
+    results: listOf(
       Type.Union([
         uploadAnswer.schema,
         Type.Object(
@@ -196,7 +193,7 @@ export const uploadsAnswer = answer(
           { $id: 'RefusedFile' },
         ),
       ]),
-      { description: 'One entry per file, in order.' },
+      'One entry per file, in order.',
     ),
   },
   {

@@ -1,4 +1,5 @@
 import {
+  type ArrayOptions,
   type IntegerOptions,
   Kind,
   type NumberOptions,
@@ -110,9 +111,11 @@ TypeRegistry.Set<TUnsafe<string> & { enum: readonly string[] }>(
 /** One of a fixed set of strings. Unlike a union of literals, it appears as a plain `enum` in the API description. */
 export function oneOf<const T extends string>(
   choices: readonly T[],
-  options: SchemaOptions = {},
+  description?: string,
+  rules: SchemaOptions = {},
 ): TUnsafe<T> {
-  return Type.Unsafe<T>({ ...options, [Kind]: ONE_OF, type: 'string', enum: [...choices] });
+  const said = description === undefined ? rules : { description, ...rules };
+  return Type.Unsafe<T>({ ...said, [Kind]: ONE_OF, type: 'string', enum: [...choices] });
 }
 
 /** Fields, with what the API description says about them. */
@@ -124,6 +127,8 @@ export const number = (description: string, rules: NumberOptions = {}) =>
   Type.Number({ description, ...rules });
 export const flag = (description: string, rules: SchemaOptions = {}) =>
   Type.Boolean({ description, ...rules });
+export const listOf = <T extends TSchema>(items: T, description: string, rules: ArrayOptions = {}) =>
+  Type.Array(items, { description, ...rules });
 
 /** A value or `null`. `description`: what the two say together. */
 export function nullable<T extends TSchema>(schema: T, description?: string): TUnion<[T, TNull]> {

@@ -46,22 +46,19 @@ const filters = {
       description: 'Only these ports, separated by commas.',
     }),
   ),
-  anonymity: Type.Optional(oneOf(ANONYMITIES, { description: 'Only proxies with this anonymity.' })),
+  anonymity: Type.Optional(oneOf(ANONYMITIES, 'Only proxies with this anonymity.')),
   tampering: Type.Optional(
-    oneOf(['none', 'some'], {
-      description: '`none`: only proxies that left the request headers unchanged in their last passed check.',
-    }),
+    oneOf(
+      ['none', 'some'],
+      '`none`: only proxies that left the request headers unchanged in their last passed check.',
+    ),
   ),
-  proof: Type.Optional(oneOf(PROOFS, { description: 'Only proxies with this proof.' })),
+  proof: Type.Optional(oneOf(PROOFS, 'Only proxies with this proof.')),
   min_proof: Type.Optional(
-    oneOf(PROOFS, {
-      description: 'Only proxies with this proof or a stronger one. `tls` is the strongest.',
-    }),
+    oneOf(PROOFS, 'Only proxies with this proof or a stronger one. `tls` is the strongest.'),
   ),
   login: Type.Optional(
-    oneOf(['none', 'needed'], {
-      description: '`none`: only proxies without a login. `needed`: only proxies with one.',
-    }),
+    oneOf(['none', 'needed'], '`none`: only proxies without a login. `needed`: only proxies with one.'),
   ),
   source: Type.Optional(
     text('Only proxies that first appeared in this list. Case-sensitive.', { maxLength: 200 }),
@@ -75,9 +72,10 @@ const filters = {
   min_uptime: Type.Optional(share('Minimum `uptime`, 0 to 1. Leaves out proxies without a value.')),
   min_score: Type.Optional(share('Minimum `score`, 0 to 1.')),
   unique: Type.Optional(
-    oneOf(['exit_ip'], {
-      description: '`exit_ip`: of the proxies that share a proven exit address, only the most dependable.',
-    }),
+    oneOf(
+      ['exit_ip'],
+      '`exit_ip`: of the proxies that share a proven exit address, only the most dependable.',
+    ),
   ),
 };
 
@@ -91,11 +89,11 @@ const target = Type.Optional(
 const order = {
   offset: Type.Optional(integer('Number of proxies to skip.', { minimum: 0, maximum: 1e9, default: 0 })),
   sort: Type.Optional(
-    oneOf(SORTS, {
-      default: 'dependable',
-      description:
-        '`dependable`: highest score, then shortest response time. The others put the best or newest first.',
-    }),
+    oneOf(
+      SORTS,
+      '`dependable`: highest score, then shortest response time. The others put the best or newest first.',
+      { default: 'dependable' },
+    ),
   ),
   random: Type.Optional(flag('Pick proxies at random; `sort` and `offset` are ignored.', { default: false })),
 };
@@ -113,9 +111,7 @@ const LINES =
 export const listQuery = Type.Object(
   {
     ...filters,
-    status: Type.Optional(
-      oneOf(STATUSES, { default: 'alive', description: 'Only proxies with this status.' }),
-    ),
+    status: Type.Optional(oneOf(STATUSES, 'Only proxies with this status.', { default: 'alive' })),
     limit: Type.Optional(
       integer('Maximum number of proxies to return. Values above 500 count as 500.', {
         minimum: 1,
@@ -124,9 +120,7 @@ export const listQuery = Type.Object(
     ),
     ...order,
     target,
-    format: Type.Optional(
-      oneOf(['json', 'text', 'standard', 'url'], { default: 'json', description: LINES }),
-    ),
+    format: Type.Optional(oneOf(['json', 'text', 'standard', 'url'], LINES, { default: 'json' })),
     remote_dns: remoteDns,
   },
   CLOSED,
@@ -147,10 +141,7 @@ export const exportQuery = Type.Object(
     target,
     limit: Type.Optional(integer('Maximum number of proxies. All by default.', { minimum: 1, maximum: 1e9 })),
     format: Type.Optional(
-      oneOf(EXPORT_FORMATS, {
-        default: 'standard',
-        description: `${LINES} \`csv\`, \`json\`: full records.`,
-      }),
+      oneOf(EXPORT_FORMATS, `${LINES} \`csv\`, \`json\`: full records.`, { default: 'standard' }),
     ),
     remote_dns: remoteDns,
   },

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { flag, integer, nullable, number, oneOf, text } from '../lib/schema.ts';
+import { flag, integer, listOf, nullable, number, oneOf, text } from '../lib/schema.ts';
 import { CONDITIONS } from './pool/status.ts';
 import { ANONYMITIES, CHECK_ERRORS, PROOFS, PROTOCOLS, STATUSES } from './proxy.ts';
 import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './refresh/progress.ts';
@@ -22,7 +22,7 @@ export const quickTestBody = Type.Object(
   {
     ip: text('A literal IPv4 or IPv6 address.', { minLength: 2, maxLength: 64 }),
     port: Type.Integer({ minimum: 1, maximum: 65_535 }),
-    protocol: Type.Optional(oneOf(PROTOCOLS, { default: 'http' })),
+    protocol: Type.Optional(oneOf(PROTOCOLS, undefined, { default: 'http' })),
     proxy_id: Type.Optional(
       integer('ID of the proxy that the result is saved to.', { minimum: 1, maximum: MAX_ID }),
     ),
@@ -48,28 +48,29 @@ export const proxySchema = Type.Object(
     id,
     ip: text('IPv4 or IPv6 address.'),
     port: Type.Integer(),
-    protocol: oneOf(PROTOCOLS, {
-      description: '`https` is an HTTP proxy that passes CONNECT to a TLS site with a valid certificate.',
-    }),
+    protocol: oneOf(
+      PROTOCOLS,
+      '`https` is an HTTP proxy that passes CONNECT to a TLS site with a valid certificate.',
+    ),
     country: text(
       'Country of the address that targets see, or of the proxy if that is unknown or not proven. `ZZ` if the country is unknown.',
     ),
     response_time: number('Response time of the last passed check, in ms; 0 before the first.'),
     last_checked: text(TIMESTAMP),
-    status: oneOf(STATUSES, { description: 'Result of the last check.' }),
+    status: oneOf(STATUSES, 'Result of the last check.'),
     source: text('The list in which it first appeared.'),
     anonymity: nullable(
-      oneOf(ANONYMITIES, {
-        description:
-          '`transparent`: targets see your address. `anonymous`: they see only that a proxy is used. `elite`: they see neither.',
-      }),
+      oneOf(
+        ANONYMITIES,
+        '`transparent`: targets see your address. `anonymous`: they see only that a proxy is used. `elite`: they see neither.',
+      ),
     ),
     exit_ip: nullable(
       text(
         'The address that targets see. With the proof `relayed` or `echoed`, the proxy may have made it up.',
       ),
     ),
-    proof: nullable(oneOf(PROOFS, { description: PROOF })),
+    proof: nullable(oneOf(PROOFS, PROOF)),
     tampering: nullable(
       Type.Array(Type.String()),
       'Request headers that the proxy added, changed or removed in the last passed check.',
@@ -83,7 +84,7 @@ export const proxySchema = Type.Object(
     successes: integer('Number of passed checks.'),
     first_seen: text(TIMESTAMP),
     last_alive: nullable(text(TIMESTAMP)),
-    error: nullable(oneOf(CHECK_ERRORS, { description: 'Why the last check failed.' })),
+    error: nullable(oneOf(CHECK_ERRORS, 'Why the last check failed.')),
     login: nullable(
       text(
         '`***` if the proxy needs a login, `null` if not. The administrator finds the login in the export.',
@@ -105,9 +106,10 @@ export const proxyDetailsSchema = Type.Object(
   {
     ...proxySchema.properties,
     reports: Type.Optional(
-      Type.Array(userReportSchema, {
-        description: 'The last 20 reports about the proxy, newest first. Only with the administrator token.',
-      }),
+      listOf(
+        userReportSchema,
+        'The last 20 reports about the proxy, newest first. Only with the administrator token.',
+      ),
     ),
   },
   { $id: 'ProxyDetails' },
@@ -145,12 +147,12 @@ export const jobSchema = Type.Object(
   {
     id: text('Empty before the first refresh.'),
     state: oneOf(JOB_STATES),
-    stage: nullable(oneOf(STAGES, { description: 'The current or last stage.' })),
+    stage: nullable(oneOf(STAGES, 'The current or last stage.')),
     error: nullable(
-      oneOf(JOB_ERRORS, {
-        description:
-          'Why the refresh failed. `network_down`: most lists could not be reached, so the network of the server is probably down. `lists_failing`: no list could be read, or all are paused; known proxies were checked.',
-      }),
+      oneOf(
+        JOB_ERRORS,
+        'Why the refresh failed. `network_down`: most lists could not be reached, so the network of the server is probably down. `lists_failing`: no list could be read, or all are paused; known proxies were checked.',
+      ),
     ),
     fetched: integer('Entries in all lists, including duplicates.'),
     candidates: integer('Known and new proxies to check.'),
@@ -158,7 +160,7 @@ export const jobSchema = Type.Object(
     alive: integer('Of these, alive.'),
     skipped: integer('Candidates left for later because time ran out.'),
     removed: integer('Proxies removed by the cleanup.'),
-    judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge responds.' }),
+    judge: oneOf(['unknown', 'up', 'down'], 'Whether a judge responds.'),
     failures: integer('Failed refreshes in a row, including this one.'),
     retry_at: nullable(text(`After a failure: time of the next automatic try. ${TIMESTAMP}`)),
     started_at: nullable(text(TIMESTAMP)),
@@ -194,9 +196,7 @@ export const sourceProgressSchema = Type.Object({
 export const sourceSchema = Type.Object(
   {
     name: Type.String(),
-    protocol: nullable(
-      oneOf(PROTOCOLS, { description: 'Protocol of entries without one. `null`: every protocol is tried.' }),
-    ),
+    protocol: nullable(oneOf(PROTOCOLS, 'Protocol of entries without one. `null`: every protocol is tried.')),
     found: integer('Valid entries in the last reading, including duplicates.'),
     fresh: integer('Of these, new ones.'),
     checked: integer('Number of its entries checked for the first time so far.'),
@@ -250,19 +250,17 @@ export const sourcesSchema = Type.Object(
 export const statusSchema = Type.Object(
   {
     status: text('Always `running`.'),
-    condition: oneOf(CONDITIONS, {
-      description:
-        'How the pool is doing. `starting`, `waiting`: no refresh has run yet. `filling`: the first one is running. `refreshing`: another one is running. `ready`: all is well. `network_down`: neither lists nor judges can be reached. `lists_failing`: no list could be read. `no_judge`: nothing can be tested. `failed`: see `refresh.error`. `stale`: the last successful refresh was too long ago.',
-    }),
+    condition: oneOf(
+      CONDITIONS,
+      'How the pool is doing. `starting`, `waiting`: no refresh has run yet. `filling`: the first one is running. `refreshing`: another one is running. `ready`: all is well. `network_down`: neither lists nor judges can be reached. `lists_failing`: no list could be read. `no_judge`: nothing can be tested. `failed`: see `refresh.error`. `stale`: the last successful refresh was too long ago.',
+    ),
     last_refresh: text(
       'End of the last successful refresh, UTC, `YYYY-MM-DD HH:MM`. Empty before the first.',
     ),
     next_refresh: nullable(
       text(`Start of the next automatic refresh; \`null\` during a refresh. ${TIMESTAMP}`),
     ),
-    judge: oneOf(['unknown', 'up', 'down'], {
-      description: 'While `down`, no proxy is tested and none is marked dead.',
-    }),
+    judge: oneOf(['unknown', 'up', 'down'], 'While `down`, no proxy is tested and none is marked dead.'),
     judges: Type.Object(
       { http: oneOf(JUDGE_STATES), https: oneOf(JUDGE_STATES) },
       {
@@ -270,9 +268,10 @@ export const statusSchema = Type.Object(
           'State of the judges by kind. `http` proxies need judges without TLS, all others need judges with TLS. `none`: no judge of this kind is configured.',
       },
     ),
-    witnesses: oneOf(JUDGE_STATES, {
-      description: 'While no witness responds, new `http` proxies are listed with the proof `echoed`.',
-    }),
+    witnesses: oneOf(
+      JUDGE_STATES,
+      'While no witness responds, new `http` proxies are listed with the proof `echoed`.',
+    ),
     refresh: jobSchema,
   },
   { $id: 'PoolStatus' },

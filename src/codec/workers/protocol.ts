@@ -49,7 +49,7 @@ export const SOURCE_FORMATS = [...FORMATS, 'heic', 'tiff', 'jxl', 'bmp', 'ico'] 
 
 /** The file that a stored picture was made from, and how. */
 export const Original = Type.Object({
-  format: oneOf(SOURCE_FORMATS, { description: 'Format of the uploaded file.' }),
+  format: oneOf(SOURCE_FORMATS, 'Format of the uploaded file.'),
   size: integer('Its size in bytes.', { minimum: 1 }),
   width: integer('Its width in pixels, upright.', { minimum: 1 }),
   height: integer('Its height in pixels, upright.', { minimum: 1 }),

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { invalidParameter, message } from '../../errors.ts';
-import { integer, nullable, oneOf, text } from '../../lib/schema.ts';
+import { integer, listOf, nullable, oneOf, text } from '../../lib/schema.ts';
 import { type AudienceRules, demandListed } from '../records/audience.ts';
 import { ID_PATTERN, TOKEN_PATTERN } from '../records/ids.ts';
 import { cleanText } from '../upload/filename.ts';
@@ -16,11 +16,11 @@ const id = text('ID of an image.', { pattern: ID_PATTERN.source });
 const facts = {
   title: Type.Optional(text(`At most ${MAX_TITLE} characters. Can be empty.`)),
   visibility: Type.Optional(
-    oneOf(VISIBILITIES, {
-      description:
-        '`public`: search engines may list the page. `unlisted`: they may not. Each image keeps its own visibility. ' +
+    oneOf(
+      VISIBILITIES,
+      '`public`: search engines may list the page. `unlisted`: they may not. Each image keeps its own visibility. ' +
         'By default as for images on this server.',
-    }),
+    ),
   ),
 };
 
@@ -32,10 +32,8 @@ export const albumChangeBody = Type.Object(
       nullable(id, 'ID of the image that stands for the album; `null` for the first one.'),
     ),
     images: Type.Optional(
-      Type.Array(id, {
+      listOf(id, 'IDs of the images to put first, in this order. The others follow in their current order.', {
         maxItems: MOST_PICTURES,
-        description:
-          'IDs of the images to put first, in this order. The others follow in their current order.',
       }),
     ),
   },

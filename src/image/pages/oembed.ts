@@ -16,7 +16,7 @@ const oembedQuery = Type.Object({
   url: text('Page link or direct link of an image on this server.', { maxLength: 2000 }),
   maxwidth: side('Maximum width of the picture, in pixels.'),
   maxheight: side('Maximum height of the picture, in pixels.'),
-  format: Type.Optional(oneOf(['json'], { description: 'Only JSON is available.' })),
+  format: Type.Optional(oneOf(['json'], 'Only JSON is available.')),
 });
 type OembedQuery = Static<typeof oembedQuery>;
 

@@ -30,9 +30,7 @@ const held = Type.Object({
 const answer = Type.Object({ success: Type.Literal(true), images: Type.Array(held) });
 const decision = Type.Object({
   id,
-  verdict: oneOf(['allow', 'block'], {
-    description: '`allow`: publish the image under its ID. `block`: delete it.',
-  }),
+  verdict: oneOf(['allow', 'block'], '`allow`: publish the image under its ID. `block`: delete it.'),
 });
 
 const about = (

@@ -17,11 +17,11 @@ export const DEFAULT_SIDE = 4096;
 /** The options of an upload: fields of the multipart form, or query parameters. */
 export const uploadOptions = Type.Object({
   format: Type.Optional(
-    oneOf([...FORMATS, 'auto'], {
-      default: 'webp',
-      description:
-        'Output format. `auto` keeps the uploaded format if it is one of the five, otherwise uses webp. `jpg` means jpeg.',
-    }),
+    oneOf(
+      [...FORMATS, 'auto'],
+      'Output format. `auto` keeps the uploaded format if it is one of the five, otherwise uses webp. `jpg` means jpeg.',
+      { default: 'webp' },
+    ),
   ),
   quality: Type.Optional(
     integer(
@@ -39,11 +39,11 @@ export const uploadOptions = Type.Object({
   max_width: Type.Optional(side('Maximum width in pixels. Wider images are scaled down.')),
   max_height: Type.Optional(side('Maximum height in pixels. Taller images are scaled down.')),
   visibility: Type.Optional(
-    oneOf(VISIBILITIES, {
-      description:
-        'Who can see the image. `public`: everyone; it appears in lists. `unlisted`: anyone with the link. `protected`: anyone with the link and the ' +
+    oneOf(
+      VISIBILITIES,
+      'Who can see the image. `public`: everyone; it appears in lists. `unlisted`: anyone with the link. `protected`: anyone with the link and the ' +
         'password. By default `protected` if there is a password, otherwise a setting of the server.',
-    }),
+    ),
   ),
   expires_in: Type.Optional(
     text(
