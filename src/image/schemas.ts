@@ -2,7 +2,7 @@ import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { Extent, PRIVATE_PARTS, UPLOAD_WARNING_CODES } from '../codec/convert/warnings.ts';
 import { FORMATS } from '../codec/format.ts';
 import { Original } from '../codec/workers/protocol.ts';
-import { flag, integer, listOf, nullable, number, oneOf, text } from '../lib/schema.ts';
+import { flag, integer, listOf, named, nullable, number, oneOf, text } from '../lib/schema.ts';
 import { VISIBILITIES } from './image.ts';
 import { CURSOR_PATTERN } from './records/cursor.ts';
 import { MOST_COUNTED } from './store.ts';
@@ -139,7 +139,7 @@ export function answer<T extends TProperties>(
   properties: T,
   example: object,
 ): { schema: TObject<T>; example: object } {
-  return { schema: Type.Object(properties, { $id }), example };
+  return { schema: named($id, properties), example };
 }
 
 export const uploadAnswer = answer(
@@ -183,15 +183,12 @@ export const uploadsAnswer = answer(
     results: listOf(
       Type.Union([
         uploadAnswer.schema,
-        Type.Object(
-          {
-            success: Type.Literal(false),
-            filename: nullable(Type.String(), 'Name as sent.'),
-            error: text('The problem, as a sentence.'),
-            code: text('The problem, as a code for programs.'),
-          },
-          { $id: 'RefusedFile' },
-        ),
+        named('RefusedFile', {
+          success: Type.Literal(false),
+          filename: nullable(Type.String(), 'Name as sent.'),
+          error: text('The problem, as a sentence.'),
+          code: text('The problem, as a code for programs.'),
+        }),
       ]),
       'One entry per file, in order.',
     ),
@@ -244,9 +241,7 @@ const page = {
   total_exact: flag('`false` if there are more than `total`.'),
   pages: integer('Number of pages for `total`. Use `cursor` to go beyond.'),
   next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
-  images: Type.Array(
-    Type.Object({ ...facts, ...addresses, ...preview, ...lastAccess }, { $id: 'ListedImage' }),
-  ),
+  images: Type.Array(named('ListedImage', { ...facts, ...addresses, ...preview, ...lastAccess })),
 };
 const examplePage = {
   page: 1,

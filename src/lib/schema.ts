@@ -3,10 +3,12 @@ import {
   type IntegerOptions,
   Kind,
   type NumberOptions,
+  type ObjectOptions,
   type SchemaOptions,
   type StringOptions,
   type TNull,
   type TObject,
+  type TProperties,
   type TSchema,
   type TString,
   type TUnion,
@@ -129,6 +131,10 @@ export const flag = (description: string, rules: SchemaOptions = {}) =>
   Type.Boolean({ description, ...rules });
 export const listOf = <T extends TSchema>(items: T, description: string, rules: ArrayOptions = {}) =>
   Type.Array(items, { description, ...rules });
+
+/** An object that the API description calls by this name. */
+export const named = <T extends TProperties>($id: string, fields: T, rules: ObjectOptions = {}): TObject<T> =>
+  Type.Object(fields, { ...rules, $id });
 
 /** A value or `null`. `description`: what the two say together. */
 export function nullable<T extends TSchema>(schema: T, description?: string): TUnion<[T, TNull]> {

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { integer, listOf, nullable, oneOf, text } from '../../lib/schema.ts';
+import { integer, listOf, named, nullable, oneOf, text } from '../../lib/schema.ts';
 import {
   addresses,
   answer,
@@ -54,7 +54,8 @@ export const albumFactsAnswer = answer(
   { success: true, ...exampleAlbum, total: 2 },
 );
 
-const open = Type.Object(
+const open = named(
+  'AlbumPicture',
   {
     locked: Type.Literal(false),
     ...facts,
@@ -63,16 +64,17 @@ const open = Type.Object(
     ...audience,
     ...preview,
   },
-  { $id: 'AlbumPicture', description: 'An image that you can see.' },
+  { description: 'An image that you can see.' },
 );
-const locked = Type.Object(
+const locked = named(
+  'LockedPicture',
   {
     locked: Type.Literal(true),
     id: facts.id,
     url: addresses.url,
     visibility: Type.Literal('protected'),
   },
-  { $id: 'LockedPicture', description: 'An image that needs its password first.' },
+  { description: 'An image that needs its password first.' },
 );
 
 export const albumAnswer = answer(
