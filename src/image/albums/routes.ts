@@ -47,7 +47,7 @@ const shownQuery = Type.Object({ page: listQuery.properties.page });
 const FILE = /^([0-9A-Za-z]{12})(\.zip)?$/;
 
 const fate = (description: string) =>
-  Type.Optional(oneOf(['keep', 'delete'], undefined, { default: 'keep', description }));
+  Type.Optional(oneOf(['keep', 'delete'], description, { default: 'keep' }));
 const removeQuery = Type.Object({
   images: fate('`delete`: also delete those of its images that the caller may delete.'),
 });
