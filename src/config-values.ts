@@ -13,34 +13,33 @@ export interface Setting<T> {
   decode(text: string): T;
 }
 
-function setting<T>(
-  fallback: string | undefined,
+/** What may be given as the default. Without one, the setting may be missing. */
+type Fallback = string | undefined;
+
+function setting<T, F extends Fallback>(
+  fallback: F,
   description: string,
   decode: (text: string) => T,
   choices?: readonly string[],
-): Setting<T> {
-  return {
+) {
+  const made: Setting<T> = {
     description,
     decode,
     ...(fallback !== undefined && { default: fallback }),
     ...(choices && { choices }),
   };
-}
-
-/** Marks a setting that may be missing. */
-export function optional<T>(setting: Setting<T>): Setting<T> & { optional: true } {
-  return { ...setting, optional: true };
+  return made as F extends string ? Setting<T> & { default: string } : Setting<T>;
 }
 
 /** Any text, or text that matches `pattern`, which `form` describes in words. */
-export function text(fallback: string | undefined, description: string, pattern?: RegExp, form?: string) {
+export function text<F extends Fallback>(fallback: F, description: string, pattern?: RegExp, form?: string) {
   return setting(fallback, description, (value) => {
     if (pattern && !pattern.test(value)) throw new Error(`must be ${form}`);
     return value;
   });
 }
 
-export function integer(fallback: string | undefined, description: string, min: number, max: number) {
+export function integer<F extends Fallback>(fallback: F, description: string, min: number, max: number) {
   return setting(fallback, description, (value) => {
     const number = /^-?\d+$/.test(value) ? Number(value) : Number.NaN;
     if (!(number >= min && number <= max)) {
@@ -72,7 +71,7 @@ export function flag(fallback: string, description: string) {
 const DURATIONS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** A duration in ms, written as a number and a unit: `500ms`, `30s`, `5m`, `1h`, `7d`. */
-export function duration(fallback: string | undefined, description: string, min: string, max = '36500d') {
+export function duration<F extends Fallback>(fallback: F, description: string, min: string, max = '36500d') {
   const parse = (value: string): number => {
     const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/i.exec(value) ?? [];
     return Number(amount) * (DURATIONS_MS[unit?.toLowerCase() ?? ''] ?? Number.NaN);
@@ -88,7 +87,7 @@ export function duration(fallback: string | undefined, description: string, min:
 }
 
 /** A duration that a timer waits: a longer one than 24.8 days would end at once. */
-export function timer(fallback: string | undefined, description: string, min: string) {
+export function timer<F extends Fallback>(fallback: F, description: string, min: string) {
   return duration(fallback, description, min, '24d');
 }
 
@@ -127,7 +126,7 @@ const BYTES: Record<string, number> = {
 };
 
 /** A size in bytes, written as a number and a unit: `500KB`, `32MiB`, `1GiB`. */
-export function bytes(fallback: string | undefined, description: string, min: string) {
+export function bytes<F extends Fallback>(fallback: F, description: string, min: string) {
   const parse = (value: string): number => {
     const [, amount, unit = 'b'] = /^(\d+(?:\.\d+)?)\s*([kmg]i?b|b)?$/i.exec(value) ?? [];
     return Math.floor(Number(amount) * (BYTES[unit.toLowerCase()] ?? Number.NaN));
@@ -173,9 +172,9 @@ export function portOptions(description: string) {
   });
 }
 
-export function choice<const T extends string>(
+export function choice<const T extends string, F extends T | undefined>(
   choices: readonly T[],
-  fallback: T | undefined,
+  fallback: F,
   description: string,
 ) {
   const decode = (value: string): T => {
@@ -187,11 +186,7 @@ export function choice<const T extends string>(
 }
 
 /** A comma-separated choice of at least one. */
-export function choices<const T extends string>(
-  known: readonly T[],
-  fallback: string | undefined,
-  description: string,
-) {
+export function choices<const T extends string>(known: readonly T[], fallback: string, description: string) {
   return setting(fallback, description, (value) => chosenOf(known, value, ''));
 }
 
@@ -213,7 +208,7 @@ function chosenOf<T extends string>(known: readonly T[], value: string, orElse: 
 }
 
 /** A URL with one of the schemes. The error does not repeat its text, which may contain a password. */
-export function url(fallback: string | undefined, schemes: readonly string[], description: string) {
+export function url<F extends Fallback>(fallback: F, schemes: readonly string[], description: string) {
   return setting(fallback, description, (value) => {
     // Several hosts, as Redis has them, are not valid in a URL; the adapter checks them.
     const withOneHost = value.replace(/^([\w+]+:\/\/(?:[^/?#]*@|(?![^/?#]*@))[^/?#,@]*),[^/?#]*/, '$1');
@@ -368,15 +363,13 @@ function splitList(value: string): string[] {
 
 /** A token that its holder sends as `Bearer`. */
 export const bearerToken = (description: string) =>
-  optional(text(undefined, description, /^\S{16,}$/, '16 or more characters without spaces'));
+  text(undefined, description, /^\S{16,}$/, '16 or more characters without spaces');
 
 /** A key of signatures, also as Standard Webhooks writes it. */
 export const signingSecret = (description: string) =>
-  optional(
-    text(
-      undefined,
-      description,
-      /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
-      'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
-    ),
+  text(
+    undefined,
+    description,
+    /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
+    'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
   );

@@ -11,7 +11,6 @@ import {
   hosts,
   integer,
   networks,
-  optional,
   origins,
   period,
   portOptions,
@@ -42,47 +41,37 @@ export const settings = {
   DATA_DIR: text('./data', 'Folder of the database, the images and temporary files.'),
   METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records are stored.'),
   BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files are stored.'),
-  METADATA_READ_URL: optional(
-    url(undefined, READ_SCHEMES, 'Postgres replica that serves lists and searches while it is up to date.'),
+  METADATA_READ_URL: url(
+    undefined,
+    READ_SCHEMES,
+    'Postgres replica that serves lists and searches while it is up to date.',
   ),
-  LIMITS_URL: optional(
-    url(
-      undefined,
-      LIMIT_SCHEMES,
-      'Redis that counts requests for the rate limits; by default the record store does.',
-    ),
+  LIMITS_URL: url(
+    undefined,
+    LIMIT_SCHEMES,
+    'Redis that counts requests for the rate limits; by default the record store does.',
   ),
-  AWS_ACCESS_KEY_ID: optional(
-    text(
-      undefined,
-      'Key ID for S3. If not set, the usual AWS sources are used: profile, role, container, instance.',
-    ),
+  AWS_ACCESS_KEY_ID: text(
+    undefined,
+    'Key ID for S3. If not set, the usual AWS sources are used: profile, role, container, instance.',
   ),
-  AWS_SECRET_ACCESS_KEY: optional(text(undefined, 'Secret key for S3.')),
-  AWS_SESSION_TOKEN: optional(text(undefined, 'Session token of temporary credentials.')),
-  PUBLIC_URL: optional(
-    baseUrl('Base URL of all links, with or without a path; taken from the request if not set.'),
-  ),
-  ALLOWED_HOSTS: optional(
-    hosts(
-      'Host names besides that of PUBLIC_URL, or `*`, under which pages can upload and delete; only local names if neither is set.',
-    ),
+  AWS_SECRET_ACCESS_KEY: text(undefined, 'Secret key for S3.'),
+  AWS_SESSION_TOKEN: text(undefined, 'Session token of temporary credentials.'),
+  PUBLIC_URL: baseUrl('Base URL of all links, with or without a path; taken from the request if not set.'),
+  ALLOWED_HOSTS: hosts(
+    'Host names besides that of PUBLIC_URL, or `*`, under which pages can upload and delete; only local names if neither is set.',
   ),
   SERVICES: choices(['proxy', 'image'], 'proxy,image', 'Which services run.'),
   PROXY_BASE_PATH: text('', 'Path prefix of the proxy pool.', BASE_PATH, 'a path such as /proxy'),
   IMAGE_BASE_PATH: text('', 'Path prefix of the image host.', BASE_PATH, 'a path such as /image'),
-  TRUSTED_PROXIES: optional(
-    networks(
-      'Reverse proxies whose X-Forwarded-* headers are trusted: addresses, networks, `loopback` or `private`.',
-    ),
+  TRUSTED_PROXIES: networks(
+    'Reverse proxies whose X-Forwarded-* headers are trusted: addresses, networks, `loopback` or `private`.',
   ),
-  TRUSTED_HOPS: optional(
-    integer(
-      undefined,
-      'Number of proxies in front, if they are counted instead of recognised by address.',
-      1,
-      10,
-    ),
+  TRUSTED_HOPS: integer(
+    undefined,
+    'Number of proxies in front, if they are counted instead of recognised by address.',
+    1,
+    10,
   ),
   ADMIN_TOKEN: bearerToken('Bearer token of the administrator: refresh, cleanup, deletion, blocks.'),
   METRICS_TOKEN: bearerToken('Bearer token for `/metrics`, which is open to everyone if not set.'),
@@ -92,19 +81,15 @@ export const settings = {
   MCP_WRITE_TOKEN: bearerToken(
     'The same for agents that can also test and report proxies, and upload, even with `UPLOAD=token`.',
   ),
-  CORS_ORIGINS: optional(origins('Origins whose scripts can call the API, or `*`; none if not set.')),
-  ABUSE_CONTACT: optional(
-    text(
-      undefined,
-      'Mail address or web page for abuse reports, shown on the pages and in the statistics.',
-      /^(https?:\/\/\S+|[^\s@<>"]+@[^\s@<>"]+)$/,
-      'a mail address or a URL',
-    ),
+  CORS_ORIGINS: origins('Origins whose scripts can call the API, or `*`; none if not set.'),
+  ABUSE_CONTACT: text(
+    undefined,
+    'Mail address or web page for abuse reports, shown on the pages and in the statistics.',
+    /^(https?:\/\/\S+|[^\s@<>"]+@[^\s@<>"]+)$/,
+    'a mail address or a URL',
   ),
-  TERMS: optional(
-    text(undefined, 'Text file with the rules of the site, shown at `/contact`; needs `ABUSE_CONTACT`.'),
-  ),
-  WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'URLs that signed events are posted to.')),
+  TERMS: text(undefined, 'Text file with the rules of the site, shown at `/contact`; needs `ABUSE_CONTACT`.'),
+  WEBHOOK_URLS: urls(['http:', 'https:'], 'URLs that signed events are posted to.'),
   WEBHOOK_SECRET: signingSecret('Key that signs events; required with `WEBHOOK_URLS`.'),
   WEBHOOK_POOL_BELOW: integer(
     '10',
@@ -123,19 +108,15 @@ export const settings = {
     'Limits per client: `on`, `off`, or your own, such as `upload=60/1m,read=2000/10s`.',
   ),
 
-  PROXY_SOURCES: optional(text(undefined, 'Proxy lists: URLs, paths, `builtin`, or a JSON file of lists.')),
-  PROXY_JUDGES: optional(
-    urls(
-      ['http:', 'https:'],
-      'URLs of judges: pages that show what a proxy sends on, fetched through each proxy to prove it.',
-    ),
+  PROXY_SOURCES: text(undefined, 'Proxy lists: URLs, paths, `builtin`, or a JSON file of lists.'),
+  PROXY_JUDGES: urls(
+    ['http:', 'https:'],
+    'URLs of judges: pages that show what a proxy sends on, fetched through each proxy to prove it.',
   ),
-  PROXY_JUDGE_CA: optional(text(undefined, 'PEM of the authority of TLS judges and of TLS proxies.')),
-  PROXY_WITNESSES: optional(
-    urlsOrNone(
-      ['http:'],
-      'URLs of large files that never change and can be fetched in parts: a proxy without TLS has to deliver a part of one. `none`: no such test.',
-    ),
+  PROXY_JUDGE_CA: text(undefined, 'PEM of the authority of TLS judges and of TLS proxies.'),
+  PROXY_WITNESSES: urlsOrNone(
+    ['http:'],
+    'URLs of large files that never change and can be fetched in parts: a proxy without TLS has to deliver a part of one. `none`: no such test.',
   ),
   PROXY_REFRESH_INTERVAL: timer('1h', 'Time between refreshes.', '1s'),
   PROXY_REFRESH_ON_START: flag(
@@ -155,19 +136,18 @@ export const settings = {
   PROXY_DEAD_RETENTION: duration('7d', 'How long a dead proxy is remembered.', '1s'),
   PROXY_MAX_POOL: integer('200000', 'Maximum number of proxies remembered.', 1, 5_000_000),
   PROXY_ALLOW_PRIVATE: flag('false', 'Also use private and loopback addresses. For tests only.'),
-  PROXY_TARGETS: optional(
-    targets(
-      'Sites that proxies are tried with, one every 5 s, with statuses and texts: `shop=https://shop.example/#200~"Add to cart"!captcha`.',
-    ),
+  PROXY_TARGETS: targets(
+    'Sites that proxies are tried with, one every 5 s, with statuses and texts: `shop=https://shop.example/#200~"Add to cart"!captcha`.',
   ),
-  PROXY_COUNTRY_DB: optional(text(undefined, 'Country database (.mmdb) to use instead of the built-in one.')),
+  PROXY_COUNTRY_DB: text(undefined, 'Country database (.mmdb) to use instead of the built-in one.'),
 
-  GATEWAY_PORT: optional(
-    integer(undefined, 'Port of the gateway, one proxy in front of the pool; off if not set.', 0, 65_535),
+  GATEWAY_PORT: integer(
+    undefined,
+    'Port of the gateway, one proxy in front of the pool; off if not set.',
+    0,
+    65_535,
   ),
-  GATEWAY_LISTEN: optional(
-    portOptions('More ports, with options for clients without login: `8901=country-de`.'),
-  ),
+  GATEWAY_LISTEN: portOptions('More ports, with options for clients without login: `8901=country-de`.'),
   GATEWAY_ASK: flag(
     'false',
     'Ask clients for a login even if none is needed: browsers send options only then.',
@@ -200,12 +180,10 @@ export const settings = {
     'Who may have the server fetch a picture from a URL: nobody, holders of tokens, or anyone who may upload.',
   ),
   IMAGE_MAX_UPLOAD: bytes('32MiB', 'Largest upload.', '1KiB'),
-  IMAGE_MAX_STORAGE: optional(
-    bytes(
-      undefined,
-      'Maximum size of all images and their smaller versions; uploads beyond it get 507.',
-      '1KiB',
-    ),
+  IMAGE_MAX_STORAGE: bytes(
+    undefined,
+    'Maximum size of all images and their smaller versions; uploads beyond it get 507.',
+    '1KiB',
   ),
   IMAGE_MIN_FREE: bytes('256MiB', 'Free disk space to keep; below it, uploads get 507.', '0'),
   IMAGE_MAX_PIXELS: integer(
@@ -215,13 +193,11 @@ export const settings = {
     1_000_000_000,
   ),
   IMAGE_MAX_FRAMES: integer('500', 'Maximum number of frames of an animation.', 1, 100_000),
-  IMAGE_WORKERS: optional(
-    integer(
-      undefined,
-      'Number of simultaneous conversions, plus one for cheap ones. Default: one per core, if 600 MB of memory is there for each.',
-      1,
-      256,
-    ),
+  IMAGE_WORKERS: integer(
+    undefined,
+    'Number of simultaneous conversions, plus one for cheap ones. Default: one per core, if 600 MB of memory is there for each.',
+    1,
+    256,
   ),
   IMAGE_WORKER_MEMORY: bytes(
     '2GiB',
@@ -267,12 +243,10 @@ export const settings = {
     '1s',
   ),
   IMAGE_CLEANUP_INTERVAL: timer('24h', 'Time between cleanups.', '1s'),
-  IMAGE_SCAN_URL: optional(
-    url(
-      undefined,
-      ['http:', 'https:'],
-      'Service that checks each picture before it is stored; it gets a signed request and returns `allow`, `block` or `review`.',
-    ),
+  IMAGE_SCAN_URL: url(
+    undefined,
+    ['http:', 'https:'],
+    'Service that checks each picture before it is stored; it gets a signed request and returns `allow`, `block` or `review`.',
   ),
   IMAGE_SCAN_SECRET: signingSecret('Key that signs these requests; required with `IMAGE_SCAN_URL`.'),
   IMAGE_SCAN_SEND: choice(
@@ -286,22 +260,22 @@ export const settings = {
     'refuse',
     'If the service does not respond: `refuse` uploads (503) or `allow` them.',
   ),
-  BLOCK_HASHES: optional(text(undefined, 'File of SHA-256 and MD5 hashes of uploads that are refused.')),
+  BLOCK_HASHES: text(undefined, 'File of SHA-256 and MD5 hashes of uploads that are refused.'),
   IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
 
-  AUDIT_LOG: optional(
-    text(
-      undefined,
-      'File, or URL, that also gets every entry of the audit log as a line of JSON.',
-      /^(https?:\/\/\S+|\/.*)$/,
-      'an absolute path or a URL',
-    ),
+  AUDIT_LOG: text(
+    undefined,
+    'File, or URL, that also gets every entry of the audit log as a line of JSON.',
+    /^(https?:\/\/\S+|\/.*)$/,
+    'an absolute path or a URL',
   ),
   AUDIT_RETENTION: duration('365d', 'How long the audit log is kept, in days on which the server ran.', '1d'),
   LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Lowest level to log.'),
   LOG_ADDRESSES: choice(['full', 'hashed', 'off'], 'full', 'How client addresses are logged.'),
-  LOG_FORMAT: optional(
-    choice(['pretty', 'json'], undefined, '`json` or `pretty`; if not set, `pretty` in a terminal.'),
+  LOG_FORMAT: choice(
+    ['pretty', 'json'],
+    undefined,
+    '`json` or `pretty`; if not set, `pretty` in a terminal.',
   ),
 };
 
@@ -338,7 +312,7 @@ export type Config = {
 
 type Settings = typeof settings;
 type OptionalName = {
-  [Name in keyof Settings]: Settings[Name] extends { optional: true } ? Name : never;
+  [Name in keyof Settings]: Settings[Name] extends { default: string } ? never : Name;
 }[keyof Settings];
 
 export type Environment = Readonly<Record<string, string | undefined>>;

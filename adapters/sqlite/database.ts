@@ -47,17 +47,8 @@ export interface Database {
    * everything committed before.
    */
   readAside<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]>;
-  /**
-   * Opens another connection for reading a lot once, so that the cache keeps what all others need. Must be closed.
-   */
-  openReader(): Promise<Reader>;
   /** Resolves when all connections to the file are closed. */
   close(): Promise<void>;
-}
-
-/** An additional connection that only reads. */
-interface Reader extends Pick<Database, 'prepare'> {
-  close(): void;
 }
 
 /** How long a writer waits for another process. Short, because it blocks the event loop. */
@@ -76,9 +67,6 @@ const STILL_BUSY_TIMEOUT_MS = 5;
 
 /** 32 MiB of pages: the inner pages of every index of 200,000 proxies and 1,000,000 images. */
 const CACHE_KIB = 32 * 1024;
-
-/** A walk along an index reads each page only once. */
-const READER_CACHE_KIB = 1024;
 
 /** 16 MiB of log between checkpoints, so that a page touched by many transactions is copied and synced once. */
 const CHECKPOINT_PAGES = 4000;
@@ -127,11 +115,6 @@ export async function openDatabase(
     const fileFault = path === ':memory:' ? inPlace : watchPresence(path);
     const surroundings: Surroundings = { fileFault, reserve };
     const database = wrap(driver, surroundings);
-    // Only existing connections can read a file that was removed; opening it would create an empty one.
-    const openReader = async () =>
-      path === ':memory:' || fileFault() !== null
-        ? database.openReader()
-        : connectReader(await openFile(openSqlite, path));
     /* `node:sqlite` gives the result code only for prepared statements, so nothing here uses `exec`. */
     const mode = await whenFree(() => {
       for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
@@ -142,13 +125,12 @@ export async function openDatabase(
     await whenFree(() =>
       log ? migrateFile(database, migrations, { path, log }) : migrate(database, migrations),
     );
-    if (mode !== 'wal') return { ...database, openReader };
+    if (mode !== 'wal') return database;
     surroundings.log = await openLogSync(path);
-    if (!openThread) return { ...database, openReader };
+    if (!openThread) return database;
     const aside = createAside(openThread, path, READ_ASIDE_SETTINGS);
     return {
       ...database,
-      openReader,
       readAside: (sql, ...values) =>
         fileFault() === null ? aside.all(sql, ...values) : database.readAside(sql, ...values),
       async close() {
@@ -202,19 +184,6 @@ function createPrivate(path: string): void {
   if (existsSync(path)) return;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   closeSync(openSync(path, 'a', 0o600));
-}
-
-function connectReader(driver: SqliteDatabase): Reader {
-  try {
-    const reader = wrap(driver);
-    for (const setting of ['query_only = ON', `cache_size = -${READER_CACHE_KIB}`]) {
-      reader.prepare(`PRAGMA ${setting}`).all();
-    }
-    return reader;
-  } catch (error) {
-    driver.close();
-    throw error;
-  }
 }
 
 const inPlace = () => null;
@@ -316,7 +285,6 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): D
     urgent: (work) => withReserve(work, FOR_DELETIONS),
     snapshot: (work) => inside(() => run('BEGIN'), work),
     readAside: async <Row>(sql: string, ...values: SqliteValue[]) => prepare<Row>(sql).all(...values),
-    openReader: async () => ({ prepare, close() {} }),
     onDisk: async () => surroundings.log?.done(),
     fileFault,
     async close() {

@@ -5,7 +5,7 @@ import { type Call, form, json, type Route, route } from '../http/route.ts';
 import { ignoreGone } from '../image/records/missing.ts';
 import { cutText } from '../image/upload/filename.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { oneOf } from '../lib/schema.ts';
+import { integer, listOf, oneOf, text } from '../lib/schema.ts';
 import { html } from '../web/html.ts';
 import { noticePage } from '../web/notice-page.ts';
 import { seeOther } from '../web/page-response.ts';
@@ -43,38 +43,33 @@ export interface ReportParts {
 
 const MAX_CONTACT = 200;
 const NO_STORE = { headers: { 'cache-control': 'no-store' } };
-const id = Type.String({ pattern: '^[0-9A-Za-z]{12}$', description: 'ID of 12 letters and digits.' });
+const id = text('ID of 12 letters and digits.', { pattern: '^[0-9A-Za-z]{12}$' });
 const reportBody = Type.Object({
   image: Type.Optional(id),
   album: Type.Optional(id),
   reason: oneOf(REASONS),
-  text: Type.Optional(Type.String({ maxLength: MAX_TEXT, description: 'What is wrong.' })),
+  text: Type.Optional(text('What is wrong.', { maxLength: MAX_TEXT })),
   contact: Type.Optional(
-    Type.String({
-      maxLength: MAX_CONTACT,
-      description: 'Where a moderator may ask. The uploader does not see it.',
-    }),
+    text('Where a moderator may ask. The uploader does not see it.', { maxLength: MAX_CONTACT }),
   ),
 });
 const made = Type.Object({
   success: Type.Literal(true),
   receipt: Type.String(),
-  url: Type.String({ description: 'The page that shows whether somebody has decided.' }),
+  url: text('The page that shows whether somebody has decided.'),
 });
 const state = Type.Object({ success: Type.Literal(true), state: oneOf(['open', 'keep', 'delete']) });
 const tag = 'Image host';
-const subject = Type.String({
-  pattern: '^(image|album) [0-9A-Za-z]{12}$',
-  description: '`image <id>` or `album <id>`.',
-});
+const subject = text('`image <id>` or `album <id>`.', { pattern: '^(image|album) [0-9A-Za-z]{12}$' });
 const openCase = Type.Object({
   subject,
-  since: Type.String({ description: 'When it was first reported: `YYYY-MM-DD HH:MM:SS`, UTC.' }),
-  count: Type.Integer({ description: 'Number of reports.' }),
-  images: Type.Array(id, { description: 'What the album had when it was reported. Deleted with it.' }),
-  reports: Type.Array(Type.Object({ reason: oneOf(REASONS), text: Type.String(), contact: Type.String() }), {
-    description: 'The first four and the last, one from each network.',
-  }),
+  since: text('When it was first reported: `YYYY-MM-DD HH:MM:SS`, UTC.'),
+  count: integer('Number of reports.'),
+  images: listOf(id, 'What the album had when it was reported. Deleted with it.'),
+  reports: listOf(
+    Type.Object({ reason: oneOf(REASONS), text: Type.String(), contact: Type.String() }),
+    'The first four and the last, one from each network.',
+  ),
 });
 const casesAnswer = Type.Object({ success: Type.Literal(true), cases: Type.Array(openCase) });
 const casesExample = {
@@ -91,10 +86,7 @@ const decideBody = Type.Object({
   verdict: oneOf(['keep', 'delete']),
   reason: Type.Optional(oneOf(REASONS)),
   statement: Type.Optional(
-    Type.String({
-      maxLength: MAX_TEXT,
-      description: 'What the uploader is told. Default: the text for the reason.',
-    }),
+    text('What the uploader is told. Default: the text for the reason.', { maxLength: MAX_TEXT }),
   ),
 });
 const about = {

@@ -6,7 +6,7 @@ import { AppError, inEnglish } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { oneOf } from '../lib/schema.ts';
+import { integer, oneOf, text } from '../lib/schema.ts';
 import type { By } from './desk.ts';
 
 interface TokenDesk {
@@ -35,14 +35,14 @@ export function createIssuer(tokens: Pick<Tokens, 'create' | 'revoke'>, audit: P
 export type Issuer = ReturnType<typeof createIssuer>;
 
 const tag = 'Administration';
-const name = Type.String({ description: 'Name of the token.' });
-const role = oneOf(ROLES, { description: 'What the token allows.' });
-const time = Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' });
+const name = text('Name of the token.');
+const role = oneOf(ROLES, 'What the token allows.');
+const time = text('`YYYY-MM-DD HH:MM:SS`, UTC.');
 const listed = Type.Object({
   name,
   role,
   created_at: time,
-  requests: Type.Integer({ description: 'How often it was used.' }),
+  requests: integer('How often it was used.'),
   last_used: Type.Union([time, Type.Null()]),
 });
 const listAnswer = Type.Object({ success: Type.Literal(true), tokens: Type.Array(listed) });
@@ -56,12 +56,12 @@ const listExample = {
   ],
 };
 const newBody = Type.Object({
-  name: Type.String({ pattern: TOKEN_NAME.pattern, description: TOKEN_NAME.rule }),
+  name: text(TOKEN_NAME.rule, { pattern: TOKEN_NAME.pattern }),
   role,
 });
 const newAnswer = Type.Object({
   ...{ success: Type.Literal(true), name, role },
-  token: Type.String({ description: 'The token. It is stored nowhere, and not shown again.' }),
+  token: text('The token. It is stored nowhere, and not shown again.'),
 });
 const newExample = {
   ...{ success: true, name: 'phone', role: 'upload' },

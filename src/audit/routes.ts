@@ -1,17 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Description } from '../http/describe.ts';
 import { type Route, route } from '../http/route.ts';
+import { integer, text } from '../lib/schema.ts';
 import type { Audit } from './audit.ts';
 
 type Log = Pick<Audit, 'list' | 'lineOf'>;
 
 const logQuery = Type.Object({
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, description: 'Maximum number of acts. Default: 100.' }),
-  ),
-  after: Type.Optional(
-    Type.String({ maxLength: 40, description: 'ID of an act: continues with the ones before it in time.' }),
-  ),
+  limit: Type.Optional(integer('Maximum number of acts. Default: 100.', { minimum: 1, maximum: 1000 })),
+  after: Type.Optional(text('ID of an act: continues with the ones before it in time.', { maxLength: 40 })),
 });
 
 const line =

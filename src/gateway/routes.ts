@@ -6,7 +6,7 @@ import type { Description } from '../http/describe.ts';
 import { type Call, type Caller, json, type Route, route } from '../http/route.ts';
 import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { flag, integer, nullable, text } from '../lib/schema.ts';
+import { flag, integer, named, nullable, text } from '../lib/schema.ts';
 import { siteOfTarget } from '../proxy/targets/site.ts';
 import type { Witness } from '../proxy/targets/testimony.ts';
 import type { Entry, Journal } from './journal.ts';
@@ -23,11 +23,7 @@ export interface GatewayDoor {
 const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const REST = '^[1-9][0-9]{0,5}[smhd]$';
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
-const id = Type.Integer({
-  minimum: 1,
-  maximum: Number.MAX_SAFE_INTEGER,
-  description: 'ID of the proxy: `X-Picpool-Proxy`.',
-});
+const id = integer('ID of the proxy: `X-Picpool-Proxy`.', { minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const session = text('Name of a session.', { pattern: '^[A-Za-z0-9_]{1,64}$' });
 
 const reportBody = Type.Object(
@@ -45,21 +41,18 @@ const reportBody = Type.Object(
   { additionalProperties: true },
 );
 
-const entrySchema = Type.Object(
-  {
-    at: text('UTC, `YYYY-MM-DD HH:MM:SS`.'),
-    kind: text('`plain`: a request over plain http. `tunnel`: CONNECT or SOCKS.'),
-    outcome: text('`served`, `no_answer` or `client_left`.'),
-    ms: integer('Time until the answer began.'),
-    tries: integer('Number of proxies tried.'),
-    account: text('ID of the token, or the address of a client without one.'),
-    session: nullable(Type.String()),
-    site: Type.String(),
-    exit: nullable(text('The address that the site saw.')),
-    proxy: nullable(integer('ID of the proxy.')),
-  },
-  { $id: 'GatewayRequest' },
-);
+const entrySchema = named('GatewayRequest', {
+  at: text('UTC, `YYYY-MM-DD HH:MM:SS`.'),
+  kind: text('`plain`: a request over plain http. `tunnel`: CONNECT or SOCKS.'),
+  outcome: text('`served`, `no_answer` or `client_left`.'),
+  ms: integer('Time until the answer began.'),
+  tries: integer('Number of proxies tried.'),
+  account: text('ID of the token, or the address of a client without one.'),
+  session: nullable(Type.String()),
+  site: Type.String(),
+  exit: nullable(text('The address that the site saw.')),
+  proxy: nullable(integer('ID of the proxy.')),
+});
 
 const entryExample = {
   at: '2026-01-31 08:05:09',

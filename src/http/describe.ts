@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { text } from '../lib/schema.ts';
+import { listOf, text } from '../lib/schema.ts';
 
 /** The body of every error answer. */
 const errorSchema: TSchema = Type.Object(
@@ -9,9 +9,7 @@ const errorSchema: TSchema = Type.Object(
     code: text('The problem, as a code for programs.'),
     request_id: text('ID of this request in the log.'),
     details: Type.Optional(
-      Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {
-        description: 'One entry per invalid field.',
-      }),
+      listOf(Type.Object({ field: Type.String(), message: Type.String() }), 'One entry per invalid field.'),
     ),
   },
   {
@@ -73,14 +71,17 @@ export interface Description {
     content: Record<string, { schema: TSchema; example?: unknown }>;
   };
   /** Parameters that are not in the schemas of query and path, such as headers. */
-  parameters?: {
-    name: string;
-    in: 'header' | 'query' | 'cookie';
-    description: string;
-    required?: boolean;
-    schema: TSchema;
-  }[];
+  parameters?: { name: string; in: 'header' | 'query'; description: string; schema: TSchema }[];
 }
+
+/** Such parameters. */
+export const header = (name: string, description: string) =>
+  ({ name, in: 'header', description, schema: Type.String() }) as const;
+export const query = (name: string, description: string, schema: TSchema = Type.String()) =>
+  ({ name, in: 'query', description, schema }) as const;
+
+/** Returns the headers of an answer that names a place. */
+export const location = (description: string) => ({ Location: { description, schema: Type.String() } });
 
 /** Of which tokens a route needs one: names of settings, or `ISSUED_TOKEN`. */
 export interface NeededTokens {

@@ -29,11 +29,10 @@ const image = Type.Composite([
 const listAllQuery = Type.Object({
   ...listQuery.properties,
   near: Type.Optional(
-    Type.String({
-      pattern: ID_PATTERN.source,
-      description:
-        'ID of an image. Returns it and the images that look like it, the most similar first, on one page.',
-    }),
+    text(
+      'ID of an image. Returns it and the images that look like it, the most similar first, on one page.',
+      { pattern: ID_PATTERN.source },
+    ),
   ),
 });
 

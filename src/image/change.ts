@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { inEnglish, invalidField, invalidParameter, message } from '../errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../lib/expiry.ts';
-import { oneOf } from '../lib/schema.ts';
+import { oneOf, text } from '../lib/schema.ts';
 import { MAX_PASSWORD_BYTES, type PasswordHasher } from './access/password.ts';
 import { type ImageChange, type ImageRecord, VISIBILITIES } from './image.ts';
 import { type AudienceRules, demandAgreement, demandListed, expiryOf } from './records/audience.ts';
@@ -13,17 +13,13 @@ const nullable = (description: string) => Type.Union([Type.String(), Type.Null()
 export const changeBody = Type.Object(
   {
     visibility: Type.Optional(
-      oneOf(VISIBILITIES, {
-        description: 'Who can see the image. `public` and `unlisted` remove the password.',
-      }),
+      oneOf(VISIBILITIES, 'Who can see the image. `public` and `unlisted` remove the password.'),
     ),
-    password: Type.Optional(
-      Type.String({ description: 'A new password. It makes the image protected. Empty: no new one.' }),
-    ),
+    password: Type.Optional(text('A new password. It makes the image protected. Empty: no new one.')),
     expires_in: Type.Optional(
       nullable('As for an upload, counted from now. null: deleted after `retention_days` without a view.'),
     ),
-    filename: Type.Optional(Type.String({ description: 'New file name.' })),
+    filename: Type.Optional(text('New file name.')),
     title: Type.Optional(nullable('New title. null: none, so that the file name is shown.')),
     alt: Type.Optional(nullable('New alternative text. null: none, so that it is the file name.')),
   },

@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox';
-import type { Answer, Description } from '../http/describe.ts';
+import { type TProperties, Type } from '@sinclair/typebox';
+import { type Answer, type Description, header, location, query } from '../http/describe.ts';
 import { oneOf } from '../lib/schema.ts';
 import { THUMBNAIL_WIDTHS } from './records/blob-keys.ts';
 import {
@@ -19,23 +19,15 @@ import { urlField } from './upload/url-order.ts';
 const file = Type.String({ format: 'binary', description: 'The image file.' });
 const text = Type.String();
 const page: Answer = { description: 'An HTML page.', content: { 'text/html': { schema: text } } };
+const formWith = (fields: TProperties) => ({
+  required: true,
+  content: { 'application/x-www-form-urlencoded': { schema: Type.Object(fields) } },
+});
 
 const password = [
-  { name: 'X-Image-Password', in: 'header', description: 'Password of a protected image.', schema: text },
-  {
-    name: 'password',
-    in: 'query',
-    description: 'The same in the query, where it may end up in logs.',
-    schema: text,
-  },
-] satisfies Description['parameters'];
-
-const albumToken = {
-  name: 'X-Album-Token',
-  in: 'header' as const,
-  description: 'Token of the album in `album`.',
-  schema: text,
-};
+  header('X-Image-Password', 'Password of a protected image.'),
+  query('password', 'The same in the query, where it may end up in logs.'),
+];
 
 /** Descriptions of the image routes, by route. */
 export const details = {
@@ -60,13 +52,10 @@ export const details = {
       },
     },
     parameters: [
-      ...Object.entries(Type.Omit(uploadOptions, ['album_token']).properties).map(([name, schema]) => ({
-        name,
-        in: 'query' as const,
-        description: schema.description ?? name,
-        schema,
-      })),
-      albumToken,
+      ...Object.entries(Type.Omit(uploadOptions, ['album_token']).properties).map(([name, schema]) =>
+        query(name, schema.description ?? name, schema),
+      ),
+      header('X-Album-Token', 'Token of the album in `album`.'),
     ],
     answers: {
       201: {
@@ -75,7 +64,7 @@ export const details = {
           'gets a page of links.',
         schema: Type.Union([uploadAnswer.schema, uploadsAnswer.schema]),
         example: uploadAnswer.example,
-        headers: { Location: { description: 'URL of the page of the image.', schema: text } },
+        headers: location('URL of the page of the image.'),
       },
       202: {
         description: 'The image is hidden until the administrator approves it: `review` is true.',
@@ -112,14 +101,7 @@ export const details = {
     summary: 'Change an image',
     description:
       'Changes who can see the image, for how long, its name, title or alternative text. Needs the delete token in a header. Counts as an upload. Cookies for an old password stop working.',
-    parameters: [
-      {
-        name: 'X-Delete-Token',
-        in: 'header',
-        description: 'The `delete_token` of the upload.',
-        schema: text,
-      },
-    ],
+    parameters: [header('X-Delete-Token', 'The `delete_token` of the upload.')],
     answers: { 200: { description: 'The changed image.', ...changeAnswer } },
     errors: [400, 403, 404, 410, 413],
   },
@@ -129,14 +111,9 @@ export const details = {
     summary: 'Delete an image',
     description: 'Allowed from the IP address of the upload, or from anywhere with the delete token.',
     parameters: [
-      { name: 'delete_token', in: 'query', description: 'The `delete_token` of the upload.', schema: text },
-      { name: 'token', in: 'query', description: 'The same under a shorter name.', schema: text },
-      {
-        name: 'X-Delete-Token',
-        in: 'header',
-        description: 'The same as a header, which stays out of logs.',
-        schema: text,
-      },
+      query('delete_token', 'The `delete_token` of the upload.'),
+      query('token', 'The same under a shorter name.'),
+      header('X-Delete-Token', 'The same as a header, which stays out of logs.'),
     ],
     answers: { 200: { description: 'The image is deleted.', ...deleteAnswer } },
     errors: [403, 404],
@@ -160,32 +137,19 @@ export const details = {
       'A protected image needs its password: in the header, in the query, or as the cookie set by the form on its page.',
     parameters: [
       ...password,
-      {
-        name: 'w',
-        in: 'query',
-        description: 'Width of a smaller version, in pixels. Images are never enlarged.',
-        schema: oneOf(THUMBNAIL_WIDTHS.map(String)),
-      },
-      {
-        name: 'auto',
-        in: 'query',
-        description:
-          'With `/i/<id>`: return the image itself, as AVIF, WebP or JPEG, whichever is smallest and in `Accept`.',
-        schema: oneOf(['1']),
-      },
-      {
-        name: 'download',
-        in: 'query',
-        description: '`1`: let the browser save the file.',
-        schema: oneOf(['1']),
-      },
-      { name: 'Range', in: 'header', description: 'One byte range.', schema: text },
-      {
-        name: 'If-None-Match',
-        in: 'header',
-        description: 'The `ETag` of an earlier response.',
-        schema: text,
-      },
+      query(
+        'w',
+        'Width of a smaller version, in pixels. Images are never enlarged.',
+        oneOf(THUMBNAIL_WIDTHS.map(String)),
+      ),
+      query(
+        'auto',
+        'With `/i/<id>`: return the image itself, as AVIF, WebP or JPEG, whichever is smallest and in `Accept`.',
+        oneOf(['1']),
+      ),
+      query('download', '`1`: let the browser save the file.', oneOf(['1'])),
+      header('Range', 'One byte range.'),
+      header('If-None-Match', 'The `ETag` of an earlier response.'),
     ],
     answers: {
       200: {
@@ -205,12 +169,7 @@ export const details = {
   unlock: {
     id: 'unlockImage',
     summary: 'Open a protected image with its password',
-    requestBody: {
-      required: true,
-      content: {
-        'application/x-www-form-urlencoded': { schema: Type.Object({ password: Type.Optional(text) }) },
-      },
-    },
+    requestBody: formWith({ password: Type.Optional(text) }),
     answers: {
       200: {
         ...deleteAnswer,
@@ -253,7 +212,7 @@ export const details = {
   askDelete: {
     id: 'askToDeleteImage',
     summary: 'Get the page that confirms a deletion',
-    parameters: [{ name: 'token', in: 'query', description: 'The delete token.', schema: text }],
+    parameters: [query('token', 'The delete token.')],
     answers: { 200: page },
     errors: [403, 404],
   },
@@ -261,12 +220,7 @@ export const details = {
   confirmDelete: {
     id: 'confirmDeleteImage',
     summary: 'Delete an image from the confirmation page',
-    requestBody: {
-      required: true,
-      content: {
-        'application/x-www-form-urlencoded': { schema: Type.Object({ token: Type.Optional(text) }) },
-      },
-    },
+    requestBody: formWith({ token: Type.Optional(text) }),
     answers: { 200: page },
     errors: [400, 403, 404, 413],
   },

@@ -25,7 +25,8 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
     ['format'],
   );
   const failures = metrics.counter('picpool_conversion_failures_total', 'Conversions that failed.', ['code']);
-  for (const [name, help, type, read] of STATES) {
+  for (const [name, help, read] of STATES) {
+    const type = name.endsWith('_total') ? 'counter' : 'gauge';
     metrics.gauge({ name, help, type, read: () => [{ labels: [], value: read(codec.stats()) }] });
   }
   metrics.gauge({
@@ -57,50 +58,31 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
   };
 }
 
-const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats) => number][] = [
-  ['picpool_conversion_queue_length', 'Conversions that wait.', 'gauge', ({ queued }) => queued],
+const STATES: readonly [name: string, help: string, read: (stats: CodecStats) => number][] = [
+  ['picpool_conversion_queue_length', 'Conversions that wait.', ({ queued }) => queued],
   [
     'picpool_conversion_queue_seconds',
     'Expected CPU time of the waiting conversions.',
-    'gauge',
     ({ queuedMs }) => queuedMs / 1000,
   ],
   [
     'picpool_conversion_wait_seconds',
     'Expected wait of a conversion for a client with nothing waiting.',
-    'gauge',
     ({ waitMs }) => waitMs / 1000,
   ],
-  ['picpool_conversion_workers', 'Conversion processes.', 'gauge', ({ pids }) => pids.length],
-  ['picpool_conversion_workers_busy', 'Busy conversion processes.', 'gauge', ({ busy }) => busy],
-  [
-    'picpool_conversion_worker_starts_total',
-    'Conversion processes started.',
-    'counter',
-    ({ started }) => started,
-  ],
-  [
-    'picpool_conversion_worker_crashes_total',
-    'Conversion processes that died.',
-    'counter',
-    ({ crashes }) => crashes,
-  ],
-  [
-    'picpool_conversion_timeouts_total',
-    'Conversions that took too long.',
-    'counter',
-    ({ timeouts }) => timeouts,
-  ],
+  ['picpool_conversion_workers', 'Conversion processes.', ({ pids }) => pids.length],
+  ['picpool_conversion_workers_busy', 'Busy conversion processes.', ({ busy }) => busy],
+  ['picpool_conversion_worker_starts_total', 'Conversion processes started.', ({ started }) => started],
+  ['picpool_conversion_worker_crashes_total', 'Conversion processes that died.', ({ crashes }) => crashes],
+  ['picpool_conversion_timeouts_total', 'Conversions that took too long.', ({ timeouts }) => timeouts],
   [
     'picpool_conversion_out_of_memory_total',
     'Conversions that took too much memory.',
-    'counter',
     ({ outOfMemory }) => outOfMemory,
   ],
   [
     'picpool_conversion_refused_total',
     'Conversions refused because too many of the client waited.',
-    'counter',
     ({ refusedBusy }) => refusedBusy,
   ],
 ];

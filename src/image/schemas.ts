@@ -2,7 +2,7 @@ import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { Extent, PRIVATE_PARTS, UPLOAD_WARNING_CODES } from '../codec/convert/warnings.ts';
 import { FORMATS } from '../codec/format.ts';
 import { Original } from '../codec/workers/protocol.ts';
-import { flag, integer, nullable, number, oneOf, text } from '../lib/schema.ts';
+import { flag, integer, listOf, named, nullable, number, oneOf, text } from '../lib/schema.ts';
 import { VISIBILITIES } from './image.ts';
 import { CURSOR_PATTERN } from './records/cursor.ts';
 import { MOST_COUNTED } from './store.ts';
@@ -12,20 +12,16 @@ export const MAX_PER_PAGE = 100;
 export const DEFAULT_PER_PAGE = 20;
 
 const paging = {
-  page: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'Page number, from 1.' }),
-  ),
+  page: Type.Optional(integer('Page number, from 1.', { minimum: 1, maximum: 1_000_000_000, default: 1 })),
   per_page: Type.Optional(
-    Type.Integer({
+    integer(`Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`, {
       minimum: 1,
       default: DEFAULT_PER_PAGE,
-      description: `Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`,
     }),
   ),
   cursor: Type.Optional(
-    Type.String({
+    text('The `next` of the last response, to get the page after it; `page` is ignored.', {
       pattern: CURSOR_PATTERN,
-      description: 'The `next` of the last response, to get the page after it; `page` is ignored.',
     }),
   ),
 };
@@ -33,12 +29,10 @@ const paging = {
 export const listQuery = Type.Object(paging);
 
 export const searchQuery = Type.Object({
-  q: Type.String({
-    minLength: 1,
-    maxLength: 255,
-    description:
-      'Words of the title, alternative text, file name, ID or format, or parts of them, in any order; the first 8 count. Case and accents are ignored.',
-  }),
+  q: text(
+    'Words of the title, alternative text, file name, ID or format, or parts of them, in any order; the first 8 count. Case and accents are ignored.',
+    { minLength: 1, maxLength: 255 },
+  ),
   ...paging,
 });
 
@@ -49,7 +43,7 @@ export const facts = {
   filename: text('Name of the uploaded file.'),
   title: nullable(Type.String(), 'What its uploader calls it. null: the file name is shown.'),
   alt: nullable(Type.String(), 'Alternative text. null: it is the file name.'),
-  format: oneOf(FORMATS, { description: 'Format of the stored file.' }),
+  format: oneOf(FORMATS, 'Format of the stored file.'),
   width: integer('Width in pixels.'),
   height: integer('Height in pixels.'),
   frames: integer('Number of frames; 1 for a still image.'),
@@ -63,7 +57,7 @@ export const addresses = {
 };
 
 export const audience = {
-  visibility: oneOf(VISIBILITIES, { description: 'Who can see the image.' }),
+  visibility: oneOf(VISIBILITIES, 'Who can see the image.'),
   expires_at: nullable(
     Type.String(),
     '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`. null: deleted after `retention_days` without a view in which the server ran.',
@@ -123,17 +117,14 @@ const conversion = {
     Original,
     'The uploaded file, and how it was converted. null for images from old versions.',
   ),
-  warnings: Type.Array(
+  warnings: listOf(
     Type.Object({
-      code: oneOf(UPLOAD_WARNING_CODES, { description: 'Code for programs.' }),
+      code: oneOf(UPLOAD_WARNING_CODES, 'Code for programs.'),
       message: text('Message for people.'),
       from: Type.Optional(Extent),
       to: Type.Optional(Extent),
     }),
-    {
-      description:
-        'What differs from the request, such as quality lost in conversion. `resized` and `larger` have `from` and `to`, in pixels or bytes. Usually empty.',
-    },
+    'What differs from the request, such as quality lost in conversion. `resized` and `larger` have `from` and `to`, in pixels or bytes. Usually empty.',
   ),
 };
 const exampleConversion = {
@@ -148,7 +139,7 @@ export function answer<T extends TProperties>(
   properties: T,
   example: object,
 ): { schema: TObject<T>; example: object } {
-  return { schema: Type.Object(properties, { $id }), example };
+  return { schema: named($id, properties), example };
 }
 
 export const uploadAnswer = answer(
@@ -166,10 +157,10 @@ export const uploadAnswer = answer(
     album: Type.Optional(text('ID of the album that contains it.')),
     delete_token: text('Deletes the image from any address. Returned only here.'),
     delete_url: text('Link to a page that deletes the image after confirmation.'),
-    removed: Type.Array(oneOf(PRIVATE_PARTS), {
-      description:
-        'What was removed. `location`: where the picture was taken. `metadata`: any metadata. Empty with `strip_exif=false`.',
-    }),
+    removed: listOf(
+      oneOf(PRIVATE_PARTS),
+      'What was removed. `location`: where the picture was taken. `metadata`: any metadata. Empty with `strip_exif=false`.',
+    ),
     ...conversion,
   },
   {
@@ -189,20 +180,17 @@ export const uploadsAnswer = answer(
     success,
     stored: integer('Number of stored files, at least 1.'),
     failed: integer('Number of refused files.'),
-    results: Type.Array(
+    results: listOf(
       Type.Union([
         uploadAnswer.schema,
-        Type.Object(
-          {
-            success: Type.Literal(false),
-            filename: nullable(Type.String(), 'Name as sent.'),
-            error: text('The problem, as a sentence.'),
-            code: text('The problem, as a code for programs.'),
-          },
-          { $id: 'RefusedFile' },
-        ),
+        named('RefusedFile', {
+          success: Type.Literal(false),
+          filename: nullable(Type.String(), 'Name as sent.'),
+          error: text('The problem, as a sentence.'),
+          code: text('The problem, as a code for programs.'),
+        }),
       ]),
-      { description: 'One entry per file, in order.' },
+      'One entry per file, in order.',
     ),
   },
   {
@@ -253,9 +241,7 @@ const page = {
   total_exact: flag('`false` if there are more than `total`.'),
   pages: integer('Number of pages for `total`. Use `cursor` to go beyond.'),
   next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
-  images: Type.Array(
-    Type.Object({ ...facts, ...addresses, ...preview, ...lastAccess }, { $id: 'ListedImage' }),
-  ),
+  images: Type.Array(named('ListedImage', { ...facts, ...addresses, ...preview, ...lastAccess })),
 };
 const examplePage = {
   page: 1,

@@ -164,7 +164,7 @@ export function sharedNetworks(address: string): string[] {
 }
 
 /** Returns the eight groups of a canonical IPv6 address. */
-function groupsOf(address: string): string[] {
+export function groupsOf(address: string): string[] {
   const [head = '', tail] = address.split('::');
   const first = head === '' ? [] : head.split(':');
   const last = tail ? tail.split(':') : [];

@@ -1,9 +1,14 @@
 import {
+  type ArrayOptions,
+  type IntegerOptions,
   Kind,
+  type NumberOptions,
+  type ObjectOptions,
   type SchemaOptions,
   type StringOptions,
   type TNull,
   type TObject,
+  type TProperties,
   type TSchema,
   type TString,
   type TUnion,
@@ -108,17 +113,28 @@ TypeRegistry.Set<TUnsafe<string> & { enum: readonly string[] }>(
 /** One of a fixed set of strings. Unlike a union of literals, it appears as a plain `enum` in the API description. */
 export function oneOf<const T extends string>(
   choices: readonly T[],
-  options: SchemaOptions = {},
+  description?: string,
+  rules: SchemaOptions = {},
 ): TUnsafe<T> {
-  return Type.Unsafe<T>({ ...options, [Kind]: ONE_OF, type: 'string', enum: [...choices] });
+  const said = description === undefined ? rules : { description, ...rules };
+  return Type.Unsafe<T>({ ...said, [Kind]: ONE_OF, type: 'string', enum: [...choices] });
 }
 
-/** Fields of an answer, with what the API description says about them. */
+/** Fields, with what the API description says about them. */
 export const text = (description: string, rules: StringOptions = {}) =>
   Type.String({ description, ...rules });
-export const integer = (description: string) => Type.Integer({ description });
-export const number = (description: string) => Type.Number({ description });
-export const flag = (description: string) => Type.Boolean({ description });
+export const integer = (description: string, rules: IntegerOptions = {}) =>
+  Type.Integer({ description, ...rules });
+export const number = (description: string, rules: NumberOptions = {}) =>
+  Type.Number({ description, ...rules });
+export const flag = (description: string, rules: SchemaOptions = {}) =>
+  Type.Boolean({ description, ...rules });
+export const listOf = <T extends TSchema>(items: T, description: string, rules: ArrayOptions = {}) =>
+  Type.Array(items, { description, ...rules });
+
+/** An object that the API description calls by this name. */
+export const named = <T extends TProperties>($id: string, fields: T, rules: ObjectOptions = {}): TObject<T> =>
+  Type.Object(fields, { ...rules, $id });
 
 /** A value or `null`. `description`: what the two say together. */
 export function nullable<T extends TSchema>(schema: T, description?: string): TUnion<[T, TNull]> {

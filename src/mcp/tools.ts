@@ -1,5 +1,6 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox';
 import { AppError, inEnglish } from '../errors.ts';
+import { flag, integer } from '../lib/schema.ts';
 
 /** Calls this server's API, and returns the JSON of its answer. Rejects with the error of the API. */
 export type Ask = (asked: Asked) => Promise<Answer>;
@@ -66,17 +67,13 @@ export const TOOLS: readonly Tool[] = [
     service: 'proxy',
     writes: false,
     input: Type.Object({
-      count: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 50, default: 1, description: 'Number of proxies.' }),
-      ),
+      count: Type.Optional(integer('Number of proxies.', { minimum: 1, maximum: 50, default: 1 })),
       protocol: text('http, https, socks4 or socks5, or several separated by commas.'),
       country: text('Two-letter country codes, separated by commas.'),
       anonymity: text('transparent, anonymous or elite.'),
       target: text('Site to reach, as a domain or URL. Proxies most likely to reach it come first.'),
-      max_latency_ms: Type.Optional(Type.Integer({ minimum: 1, description: 'Maximum response time.' })),
-      random: Type.Optional(
-        Type.Boolean({ description: 'Pick at random, so that clients get different proxies.' }),
-      ),
+      max_latency_ms: Type.Optional(integer('Maximum response time.', { minimum: 1 })),
+      random: Type.Optional(flag('Pick at random, so that clients get different proxies.')),
     }),
     run: ({ count = 1, ...query }, ask) =>
       ask({ service: 'proxy', method: 'GET', path: '/api/v1/proxies', query: { ...query, limit: count } }),
@@ -94,7 +91,7 @@ export const TOOLS: readonly Tool[] = [
       ip: Type.String({ maxLength: 64, description: 'An IP address, not a host name.' }),
       port: Type.Integer({ minimum: 1, maximum: 65_535 }),
       protocol: text('http, https, socks4 or socks5. Default: http.'),
-      id: Type.Optional(Type.Integer({ minimum: 1, description: 'ID of the proxy in the pool.' })),
+      id: Type.Optional(integer('ID of the proxy in the pool.', { minimum: 1 })),
     }),
     run: ({ id, ...proxy }, ask) =>
       ask({
@@ -112,8 +109,8 @@ export const TOOLS: readonly Tool[] = [
     service: 'proxy',
     writes: true,
     input: Type.Object({
-      id: Type.Integer({ minimum: 1, description: 'ID of the proxy in the pool.' }),
-      ok: Type.Boolean({ description: 'Whether it worked.' }),
+      id: integer('ID of the proxy in the pool.', { minimum: 1 }),
+      ok: flag('Whether it worked.'),
       target: text('The site that you tried to reach.'),
       error: text('What went wrong.'),
     }),
@@ -142,17 +139,14 @@ export const TOOLS: readonly Tool[] = [
       alt: text('Alternative text: what the picture shows.', 255),
       format: text('webp, jpeg, png, avif, gif or auto. Default: webp.'),
       quality: Type.Optional(
-        Type.Integer({
+        integer('Quality of webp, jpeg and avif. Default: as the picture needs.', {
           minimum: 1,
           maximum: 100,
-          description: 'Quality of webp, jpeg and avif. Default: as the picture needs.',
         }),
       ),
       password: text('Password to protect the picture with.', 1024),
       expires_in: text('Time until it is deleted, such as 1h or 30d.', 20),
-      max_views: Type.Optional(
-        Type.Integer({ minimum: 1, description: 'Number of views after which it is deleted.' }),
-      ),
+      max_views: Type.Optional(integer('Number of views after which it is deleted.', { minimum: 1 })),
     }),
     run: ({ image, url, ...options }, ask) => {
       const query = { ...options, visibility: options.password ? 'protected' : 'unlisted' };
@@ -175,9 +169,7 @@ export const TOOLS: readonly Tool[] = [
     writes: false,
     input: Type.Object({
       text: text('Text to search for.', 255),
-      count: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of pictures.' }),
-      ),
+      count: Type.Optional(integer('Maximum number of pictures.', { minimum: 1, maximum: 100, default: 20 })),
       cursor: text('The next of the last result, to get the pictures after it.'),
     }),
     run: ({ text: q, count = 20, cursor }, ask) =>

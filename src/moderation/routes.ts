@@ -4,24 +4,23 @@ import { AppError, inEnglish } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
 import { formatTimestamp } from '../lib/clock.ts';
+import { text } from '../lib/schema.ts';
 import type { Blocks, BlockTarget } from './blocks.ts';
 
 const tag = 'Administration';
-const network = Type.String({
-  pattern: '^[0-9A-Fa-f:.]{2,39}(/[0-9]{1,3})?$',
-  description:
-    'An IP address or a network such as 192.0.2.0/24. Blocked clients can only read, enter passwords and report.',
-});
-const hash = Type.String({
-  pattern: '^[0-9a-f]{64}$',
-  description: 'SHA-256 of a file, as uploaded or as stored, in hexadecimal. The server refuses the file.',
-});
-const phash = Type.String({
+const network = text(
+  'An IP address or a network such as 192.0.2.0/24. Blocked clients can only read, enter passwords and report.',
+  { pattern: '^[0-9A-Fa-f:.]{2,39}(/[0-9]{1,3})?$' },
+);
+const hash = text(
+  'SHA-256 of a file, as uploaded or as stored, in hexadecimal. The server refuses the file.',
+  { pattern: '^[0-9a-f]{64}$' },
+);
+const phash = text('Perceptual hash from `/api/admin/images`. The server refuses images that look like it.', {
   pattern: '^[0-9a-f]{16}$',
-  description: 'Perceptual hash from `/api/admin/images`. The server refuses images that look like it.',
 });
-const since = Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' });
-const reason = Type.String({ maxLength: 200, description: 'A note for yourself.' });
+const since = text('`YYYY-MM-DD HH:MM:SS`, UTC.');
+const reason = text('A note for yourself.', { maxLength: 200 });
 
 const target = {
   network: Type.Optional(network),

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import type { Answer, Description } from '../http/describe.ts';
+import { type Answer, type Description, location } from '../http/describe.ts';
 import { statsExample, statsSchema } from './pool/stats.ts';
 import * as schemas from './schemas.ts';
 
@@ -184,7 +184,7 @@ export const startTest: Description = {
       description: 'The test has started.',
       schema: schemas.testStartedSchema,
       example: { success: true, id: 4711, message: 'The test has started.' },
-      headers: { Location: { description: 'URL of the proxy.', schema: Type.String() } },
+      headers: location('URL of the proxy.'),
     },
   },
   errors: [400, 404],
@@ -238,13 +238,13 @@ export const startRefresh: Description = {
       description: 'A recent refresh succeeded; no new one was started.',
       schema: schemas.startedSchema,
       example: { success: true, job: { ...jobExample, state: 'done' } },
-      headers: { Location: { description: 'URL of the refresh.', schema: Type.String() } },
+      headers: location('URL of the refresh.'),
     },
     202: {
       description: 'The refresh is running.',
       schema: schemas.startedSchema,
       example: { success: true, job: jobExample },
-      headers: { Location: { description: 'URL of the refresh.', schema: Type.String() } },
+      headers: location('URL of the refresh.'),
     },
   },
 };

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { HINT, oneOf, several } from '../lib/schema.ts';
+import { flag, HINT, integer, oneOf, several, text } from '../lib/schema.ts';
 import { SKEW_MS } from '../lib/stored-time.ts';
 import { countryNamed, countrySpelledLike } from './pool/country-code.ts';
 import {
@@ -46,74 +46,56 @@ const filters = {
       description: 'Only these ports, separated by commas.',
     }),
   ),
-  anonymity: Type.Optional(oneOf(ANONYMITIES, { description: 'Only proxies with this anonymity.' })),
+  anonymity: Type.Optional(oneOf(ANONYMITIES, 'Only proxies with this anonymity.')),
   tampering: Type.Optional(
-    oneOf(['none', 'some'], {
-      description: '`none`: only proxies that left the request headers unchanged in their last passed check.',
-    }),
+    oneOf(
+      ['none', 'some'],
+      '`none`: only proxies that left the request headers unchanged in their last passed check.',
+    ),
   ),
-  proof: Type.Optional(oneOf(PROOFS, { description: 'Only proxies with this proof.' })),
+  proof: Type.Optional(oneOf(PROOFS, 'Only proxies with this proof.')),
   min_proof: Type.Optional(
-    oneOf(PROOFS, {
-      description: 'Only proxies with this proof or a stronger one. `tls` is the strongest.',
-    }),
+    oneOf(PROOFS, 'Only proxies with this proof or a stronger one. `tls` is the strongest.'),
   ),
   login: Type.Optional(
-    oneOf(['none', 'needed'], {
-      description: '`none`: only proxies without a login. `needed`: only proxies with one.',
-    }),
+    oneOf(['none', 'needed'], '`none`: only proxies without a login. `needed`: only proxies with one.'),
   ),
   source: Type.Optional(
-    Type.String({
-      maxLength: 200,
-      description: 'Only proxies that first appeared in this list. Case-sensitive.',
-    }),
+    text('Only proxies that first appeared in this list. Case-sensitive.', { maxLength: 200 }),
   ),
   max_latency_ms: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Maximum `response_time`, in ms.',
-    }),
+    integer('Maximum `response_time`, in ms.', { minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
   ),
   max_age: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1e9, description: 'Only proxies checked within this many seconds.' }),
+    integer('Only proxies checked within this many seconds.', { minimum: 0, maximum: 1e9 }),
   ),
   min_uptime: Type.Optional(share('Minimum `uptime`, 0 to 1. Leaves out proxies without a value.')),
   min_score: Type.Optional(share('Minimum `score`, 0 to 1.')),
   unique: Type.Optional(
-    oneOf(['exit_ip'], {
-      description: '`exit_ip`: of the proxies that share a proven exit address, only the most dependable.',
-    }),
+    oneOf(
+      ['exit_ip'],
+      '`exit_ip`: of the proxies that share a proven exit address, only the most dependable.',
+    ),
   ),
 };
 
 const target = Type.Optional(
-  Type.String({
-    minLength: 1,
-    maxLength: 2000,
-    description:
-      'A domain, a URL or a name from `GET /api/targets`. Proxies most likely to reach it come first, by the mean of past results; `sort` and `random` are ignored.',
-  }),
+  text(
+    'A domain, a URL or a name from `GET /api/targets`. Proxies most likely to reach it come first, by the mean of past results; `sort` and `random` are ignored.',
+    { minLength: 1, maxLength: 2000 },
+  ),
 );
 
 const order = {
-  offset: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Number of proxies to skip.' }),
-  ),
+  offset: Type.Optional(integer('Number of proxies to skip.', { minimum: 0, maximum: 1e9, default: 0 })),
   sort: Type.Optional(
-    oneOf(SORTS, {
-      default: 'dependable',
-      description:
-        '`dependable`: highest score, then shortest response time. The others put the best or newest first.',
-    }),
+    oneOf(
+      SORTS,
+      '`dependable`: highest score, then shortest response time. The others put the best or newest first.',
+      { default: 'dependable' },
+    ),
   ),
-  random: Type.Optional(
-    Type.Boolean({
-      default: false,
-      description: 'Pick proxies at random; `sort` and `offset` are ignored.',
-    }),
-  ),
+  random: Type.Optional(flag('Pick proxies at random; `sort` and `offset` are ignored.', { default: false })),
 };
 
 const remoteDns = Type.Optional(
@@ -129,21 +111,16 @@ const LINES =
 export const listQuery = Type.Object(
   {
     ...filters,
-    status: Type.Optional(
-      oneOf(STATUSES, { default: 'alive', description: 'Only proxies with this status.' }),
-    ),
+    status: Type.Optional(oneOf(STATUSES, 'Only proxies with this status.', { default: 'alive' })),
     limit: Type.Optional(
-      Type.Integer({
+      integer('Maximum number of proxies to return. Values above 500 count as 500.', {
         minimum: 1,
         default: 50,
-        description: 'Maximum number of proxies to return. Values above 500 count as 500.',
       }),
     ),
     ...order,
     target,
-    format: Type.Optional(
-      oneOf(['json', 'text', 'standard', 'url'], { default: 'json', description: LINES }),
-    ),
+    format: Type.Optional(oneOf(['json', 'text', 'standard', 'url'], LINES, { default: 'json' })),
     remote_dns: remoteDns,
   },
   CLOSED,
@@ -152,10 +129,7 @@ export type ListQuery = Static<typeof listQuery>;
 
 export const eventsQuery = Type.Object({
   pool: Type.Optional(
-    Type.Boolean({
-      default: false,
-      description: 'Also send `pool` events when the statistics of the pool change.',
-    }),
+    flag('Also send `pool` events when the statistics of the pool change.', { default: false }),
   ),
 });
 
@@ -165,14 +139,9 @@ export const exportQuery = Type.Object(
     ...filters,
     ...order,
     target,
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1e9, description: 'Maximum number of proxies. All by default.' }),
-    ),
+    limit: Type.Optional(integer('Maximum number of proxies. All by default.', { minimum: 1, maximum: 1e9 })),
     format: Type.Optional(
-      oneOf(EXPORT_FORMATS, {
-        default: 'standard',
-        description: `${LINES} \`csv\`, \`json\`: full records.`,
-      }),
+      oneOf(EXPORT_FORMATS, `${LINES} \`csv\`, \`json\`: full records.`, { default: 'standard' }),
     ),
     remote_dns: remoteDns,
   },

@@ -4,6 +4,7 @@ import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { createProxyWalks } from '../../adapters/sqlite/proxy-walks.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
@@ -52,6 +53,29 @@ describe('in steps so small that few rows take many', () => {
     test,
     opener((database) => createSqliteImages(database, { read: 2, tried: 2, added: 2 })),
   );
+});
+
+test('exports of 200,000 proxies that clients have stopped reading take 0.5 MB each at most', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const steps = { ids: 0, records: 0, endpoints: 500 };
+  const stopped = [];
+  Bun.gc(true);
+  const before = process.memoryUsage().heapUsed;
+  for (let client = 0; client < 8; client++) {
+    let last = 0;
+    // Each step repeats the row that the one before it ended with, as if it had moved down.
+    const select = () => Array.from({ length: 500 }, (_, index) => ({ id: last + index })) as never[];
+    const queries = { select, count: () => 0, load: () => [], simplified: () => ({}) };
+    const walk = createProxyWalks(database, { queries, random: () => 0, steps }).endpoints({});
+    const batches = walk[Symbol.asyncIterator]();
+    const sizes = new Set<number | undefined>();
+    for (; last < 200_000; last += 499) sizes.add((await batches.next()).value?.length);
+    expect([...sizes]).toEqual([500, 499]);
+    stopped.push(batches);
+  }
+  Bun.gc(true);
+  expect((process.memoryUsage().heapUsed - before) / stopped.length).toBeLessThan(500_000);
+  await database.close();
 });
 
 test('a search for a frequent and a rare word reads the rare ones alone', async () => {

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { oneOf } from '../../lib/schema.ts';
+import { flag, integer, oneOf } from '../../lib/schema.ts';
 import { TakenWith } from '../../lib/taken-with.ts';
 import { PRIVATE_PARTS, WARNING_CODES, Warning } from '../convert/warnings.ts';
 import { FORMATS, type Format } from '../format.ts';
@@ -49,14 +49,13 @@ export const SOURCE_FORMATS = [...FORMATS, 'heic', 'tiff', 'jxl', 'bmp', 'ico'] 
 
 /** The file that a stored picture was made from, and how. */
 export const Original = Type.Object({
-  format: oneOf(SOURCE_FORMATS, { description: 'Format of the uploaded file.' }),
-  size: Type.Integer({ minimum: 1, description: 'Its size in bytes.' }),
-  width: Type.Integer({ minimum: 1, description: 'Its width in pixels, upright.' }),
-  height: Type.Integer({ minimum: 1, description: 'Its height in pixels, upright.' }),
-  kept: Type.Boolean({
-    description:
-      'Whether the stored file is the uploaded one without metadata and other parts that the picture does not need.',
-  }),
+  format: oneOf(SOURCE_FORMATS, 'Format of the uploaded file.'),
+  size: integer('Its size in bytes.', { minimum: 1 }),
+  width: integer('Its width in pixels, upright.', { minimum: 1 }),
+  height: integer('Its height in pixels, upright.', { minimum: 1 }),
+  kept: flag(
+    'Whether the stored file is the uploaded one without metadata and other parts that the picture does not need.',
+  ),
   quality: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: 100 })], {
     description: 'Quality of the encoder. null: kept, or encoded without one.',
   }),

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Description } from '../../http/describe.ts';
+import { type Description, header, location } from '../../http/describe.ts';
 import { MOST_PICTURES } from './album.ts';
 import { MOST_INVITES } from './invites.ts';
 import {
@@ -14,12 +14,7 @@ import { albumBody, MOST_ADDED } from './wishes.ts';
 
 const text = Type.String();
 const file = Type.String({ format: 'binary' });
-const token = {
-  name: 'X-Album-Token',
-  in: 'header',
-  description: 'Token of the album.',
-  schema: text,
-} as const;
+const token = header('X-Album-Token', 'Token of the album.');
 /** Descriptions of the album routes, by route. */
 export const albumDetails = {
   create: {
@@ -38,7 +33,7 @@ export const albumDetails = {
       201: {
         description: 'The album exists. `Location` is its page.',
         ...newAlbumAnswer,
-        headers: { Location: { description: 'URL of the page of the album.', schema: text } },
+        headers: location('URL of the page of the album.'),
       },
     },
     errors: [400, 401, 403, 413, 507],
@@ -70,10 +65,7 @@ export const albumDetails = {
       'Needs the token of the album or the administrator. The images stay. With `images=delete`, those that the caller could ' +
       'delete with `DELETE /api/delete/<id>` are deleted too: all of them for the administrator, otherwise those uploaded from ' +
       'the same address and the one whose delete token is sent. Of the images of others, the token of an album deletes only what guests have added.',
-    parameters: [
-      token,
-      { name: 'X-Delete-Token', in: 'header', description: 'Delete token of an image.', schema: text },
-    ],
+    parameters: [token, header('X-Delete-Token', 'Delete token of an image.')],
     answers: { 200: { description: 'The album is deleted.', ...albumDeleteAnswer } },
     errors: [400, 403, 404],
   },
@@ -93,10 +85,7 @@ export const albumDetails = {
     description:
       'The image itself stays. Needs the token of the album, the delete token of the image, or the administrator. With ' +
       '`image=delete`, an image that a guest has added is deleted, which needs the token of the album.',
-    parameters: [
-      token,
-      { name: 'X-Delete-Token', in: 'header', description: 'Delete token of the image.', schema: text },
-    ],
+    parameters: [token, header('X-Delete-Token', 'Delete token of the image.')],
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [403, 404],
   },

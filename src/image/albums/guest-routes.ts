@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
+import { text } from '../../lib/schema.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { SiteOf } from '../../web/site.ts';
 import type { Pages } from '../pages/pages.ts';
@@ -14,7 +15,7 @@ import { invitesView, inviteView } from './views.ts';
 import { type InviteWish, inviteBody } from './wishes.ts';
 
 const keyQuery = Type.Object({
-  k: Type.String({ maxLength: 100, description: 'The key of the invitation.' }),
+  k: text('The key of the invitation.', { maxLength: 100 }),
 });
 
 interface GuestRoutesOptions {

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
-import { oneOf } from '../../lib/schema.ts';
+import { integer, oneOf, text } from '../../lib/schema.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { deleterOf, tokenOf } from '../access/deletion-rights.ts';
 import type { Pages } from '../pages/pages.ts';
@@ -29,16 +29,14 @@ import {
 const pageQuery = Type.Object({
   page: listQuery.properties.page,
   cursor: Type.Optional(
-    Type.String({
+    text('The `next` of the last response, to get the page after it; `page` is ignored.', {
       pattern: ID_PATTERN.source,
-      description: 'The `next` of the last response, to get the page after it; `page` is ignored.',
     }),
   ),
   per_page: Type.Optional(
-    Type.Integer({
+    integer(`Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`, {
       minimum: 1,
       default: MAX_PER_PAGE,
-      description: `Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`,
     }),
   ),
 });
@@ -49,7 +47,7 @@ const shownQuery = Type.Object({ page: listQuery.properties.page });
 const FILE = /^([0-9A-Za-z]{12})(\.zip)?$/;
 
 const fate = (description: string) =>
-  Type.Optional(oneOf(['keep', 'delete'], { default: 'keep', description }));
+  Type.Optional(oneOf(['keep', 'delete'], description, { default: 'keep' }));
 const removeQuery = Type.Object({
   images: fate('`delete`: also delete those of its images that the caller may delete.'),
 });

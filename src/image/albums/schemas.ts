@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { integer, nullable, oneOf, text } from '../../lib/schema.ts';
+import { integer, listOf, named, nullable, oneOf, text } from '../../lib/schema.ts';
 import {
   addresses,
   answer,
@@ -21,7 +21,7 @@ const album = {
   url: text('Page of the album.'),
   zip_url: text('Link to a ZIP file of the images.'),
   title: text(`At most ${MAX_TITLE} characters. Can be empty.`),
-  visibility: oneOf(['public', 'unlisted'], { description: '`public` if search engines may list its page.' }),
+  visibility: oneOf(['public', 'unlisted'], '`public` if search engines may list its page.'),
   cover: nullable(Type.String(), 'ID of the image that was chosen to stand for the album.'),
   created_at: text('`YYYY-MM-DD HH:MM:SS`, UTC.'),
 };
@@ -54,7 +54,8 @@ export const albumFactsAnswer = answer(
   { success: true, ...exampleAlbum, total: 2 },
 );
 
-const open = Type.Object(
+const open = named(
+  'AlbumPicture',
   {
     locked: Type.Literal(false),
     ...facts,
@@ -63,16 +64,17 @@ const open = Type.Object(
     ...audience,
     ...preview,
   },
-  { $id: 'AlbumPicture', description: 'An image that you can see.' },
+  { description: 'An image that you can see.' },
 );
-const locked = Type.Object(
+const locked = named(
+  'LockedPicture',
   {
     locked: Type.Literal(true),
     id: facts.id,
     url: addresses.url,
     visibility: Type.Literal('protected'),
   },
-  { $id: 'LockedPicture', description: 'An image that needs its password first.' },
+  { description: 'An image that needs its password first.' },
 );
 
 export const albumAnswer = answer(
@@ -85,7 +87,7 @@ export const albumAnswer = answer(
     per_page: integer(`At most ${MAX_PER_PAGE}.`),
     pages: Type.Integer(),
     next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
-    images: Type.Array(Type.Union([open, locked]), { description: 'The images in order.' }),
+    images: listOf(Type.Union([open, locked]), 'The images in order.'),
   },
   {
     success: true,
@@ -141,10 +143,8 @@ export const invitesAnswer = answer(
   'Invites',
   {
     success,
-    invites: Type.Array(Type.Object(invite), { description: 'Invitations that have not expired.' }),
-    images: Type.Array(Type.String(), {
-      description: 'IDs of the images in the album that guests have added.',
-    }),
+    invites: listOf(Type.Object(invite), 'Invitations that have not expired.'),
+    images: listOf(Type.String(), 'IDs of the images in the album that guests have added.'),
   },
   { success: true, invites: [exampleInvite], images: [exampleFacts.id] },
 );
@@ -155,9 +155,7 @@ export const albumDeleteAnswer = answer(
     success,
     id: Type.String(),
     removed_images: integer('Number of images deleted with the album.'),
-    kept_images: Type.Array(Type.String(), {
-      description: "IDs of the album's images that still exist.",
-    }),
+    kept_images: listOf(Type.String(), "IDs of the album's images that still exist."),
   },
   { success: true, id: exampleAlbum.id, removed_images: 0, kept_images: [exampleFacts.id] },
 );

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { invalidParameter, message } from '../../errors.ts';
-import { nullable, oneOf } from '../../lib/schema.ts';
+import { integer, listOf, nullable, oneOf, text } from '../../lib/schema.ts';
 import { type AudienceRules, demandListed } from '../records/audience.ts';
 import { ID_PATTERN, TOKEN_PATTERN } from '../records/ids.ts';
 import { cleanText } from '../upload/filename.ts';
@@ -11,16 +11,16 @@ export const MOST_ADDED = 100;
 
 const VISIBILITIES = ['public', 'unlisted'] as const;
 
-const id = Type.String({ pattern: ID_PATTERN.source, description: 'ID of an image.' });
+const id = text('ID of an image.', { pattern: ID_PATTERN.source });
 
 const facts = {
-  title: Type.Optional(Type.String({ description: `At most ${MAX_TITLE} characters. Can be empty.` })),
+  title: Type.Optional(text(`At most ${MAX_TITLE} characters. Can be empty.`)),
   visibility: Type.Optional(
-    oneOf(VISIBILITIES, {
-      description:
-        '`public`: search engines may list the page. `unlisted`: they may not. Each image keeps its own visibility. ' +
+    oneOf(
+      VISIBILITIES,
+      '`public`: search engines may list the page. `unlisted`: they may not. Each image keeps its own visibility. ' +
         'By default as for images on this server.',
-    }),
+    ),
   ),
 };
 
@@ -32,10 +32,8 @@ export const albumChangeBody = Type.Object(
       nullable(id, 'ID of the image that stands for the album; `null` for the first one.'),
     ),
     images: Type.Optional(
-      Type.Array(id, {
+      listOf(id, 'IDs of the images to put first, in this order. The others follow in their current order.', {
         maxItems: MOST_PICTURES,
-        description:
-          'IDs of the images to put first, in this order. The others follow in their current order.',
       }),
     ),
   },
@@ -45,10 +43,7 @@ export const albumChangeBody = Type.Object(
 const additions = Type.Array(
   Type.Object({
     id,
-    delete_token: Type.String({
-      pattern: TOKEN_PATTERN.source,
-      description: 'The `delete_token` of its upload.',
-    }),
+    delete_token: text('The `delete_token` of its upload.', { pattern: TOKEN_PATTERN.source }),
   }),
   { minItems: 1, maxItems: MOST_ADDED },
 );
@@ -65,16 +60,9 @@ export const additionBody = Type.Object({ images: additions }, { additionalPrope
 /** A new invitation. */
 export const inviteBody = Type.Object(
   {
-    expires_in: Type.Optional(
-      Type.String({ description: 'When it expires: after `10m` to `1y`.', default: '7d' }),
-    ),
+    expires_in: Type.Optional(text('When it expires: after `10m` to `1y`.', { default: '7d' })),
     max: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: MOST_PICTURES,
-        default: 100,
-        description: 'How many pictures it allows.',
-      }),
+      integer('How many pictures it allows.', { minimum: 1, maximum: MOST_PICTURES, default: 100 }),
     ),
   },
   { additionalProperties: false },

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError, inEnglish } from '../../errors.ts';
 import type { Description } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
-import { oneOf } from '../../lib/schema.ts';
+import { oneOf, text } from '../../lib/schema.ts';
 import { type ImageRecord, nameOf } from '../image.ts';
 import { heightAt, THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { rawUrl } from '../records/links.ts';
@@ -13,23 +13,23 @@ import type { PagesOptions } from './page-parts.ts';
 const side = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9, description }));
 
 const oembedQuery = Type.Object({
-  url: Type.String({ maxLength: 2000, description: 'Page link or direct link of an image on this server.' }),
+  url: text('Page link or direct link of an image on this server.', { maxLength: 2000 }),
   maxwidth: side('Maximum width of the picture, in pixels.'),
   maxheight: side('Maximum height of the picture, in pixels.'),
-  format: Type.Optional(oneOf(['json'], { description: 'Only JSON is available.' })),
+  format: Type.Optional(oneOf(['json'], 'Only JSON is available.')),
 });
 type OembedQuery = Static<typeof oembedQuery>;
 
 const common = {
   version: Type.Literal('1.0'),
-  title: Type.String({ description: 'The title or, without one, the file name.' }),
+  title: text('The title or, without one, the file name.'),
   provider_name: Type.String(),
   provider_url: Type.String(),
 };
 const photo = Type.Object({
   ...common,
   type: Type.Literal('photo'),
-  url: Type.String({ description: 'URL of the image in the requested size.' }),
+  url: text('URL of the image in the requested size.'),
   width: Type.Integer(),
   height: Type.Integer(),
 });

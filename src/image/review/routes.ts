@@ -4,7 +4,7 @@ import { FORMATS } from '../../codec/format.ts';
 import type { Description } from '../../http/describe.ts';
 import { type Call, json, type Route, route } from '../../http/route.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
-import { nullable, oneOf } from '../../lib/schema.ts';
+import { nullable, oneOf, text } from '../../lib/schema.ts';
 import type { ImageRecord } from '../image.ts';
 import { SUBJECT } from '../owner-actions.ts';
 import { ID_PATTERN } from '../records/ids.ts';
@@ -12,7 +12,7 @@ import { privateFile } from '../serve/serve.ts';
 import type { Reviews } from './reviews.ts';
 
 const tag = 'Administration';
-const id = Type.String({ pattern: ID_PATTERN.source, description: 'ID of 12 letters and digits.' });
+const id = text('ID of 12 letters and digits.', { pattern: ID_PATTERN.source });
 
 const held = Type.Object({
   id,
@@ -30,9 +30,7 @@ const held = Type.Object({
 const answer = Type.Object({ success: Type.Literal(true), images: Type.Array(held) });
 const decision = Type.Object({
   id,
-  verdict: oneOf(['allow', 'block'], {
-    description: '`allow`: publish the image under its ID. `block`: delete it.',
-  }),
+  verdict: oneOf(['allow', 'block'], '`allow`: publish the image under its ID. `block`: delete it.'),
 });
 
 const about = (

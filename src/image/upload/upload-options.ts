@@ -4,7 +4,7 @@ import { FORMATS } from '../../codec/format.ts';
 import { AppError, type ErrorDetail, inEnglish, message } from '../../errors.ts';
 import { ruleOf } from '../../http/errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
-import { coerce, oneOf, text } from '../../lib/schema.ts';
+import { coerce, flag, integer, oneOf, text } from '../../lib/schema.ts';
 import { MAX_PASSWORD_BYTES } from '../access/password.ts';
 import { type UploadOptions, VISIBILITIES } from '../image.ts';
 import { MOST_VIEWS } from '../records/audience.ts';
@@ -17,36 +17,33 @@ export const DEFAULT_SIDE = 4096;
 /** The options of an upload: fields of the multipart form, or query parameters. */
 export const uploadOptions = Type.Object({
   format: Type.Optional(
-    oneOf([...FORMATS, 'auto'], {
-      default: 'webp',
-      description:
-        'Output format. `auto` keeps the uploaded format if it is one of the five, otherwise uses webp. `jpg` means jpeg.',
-    }),
+    oneOf(
+      [...FORMATS, 'auto'],
+      'Output format. `auto` keeps the uploaded format if it is one of the five, otherwise uses webp. `jpg` means jpeg.',
+      { default: 'webp' },
+    ),
   ),
   quality: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 100,
-      description:
-        'Quality of the encoder for webp, jpeg and avif. By default it follows from the picture, so that all three look alike.',
-    }),
+    integer(
+      'Quality of the encoder for webp, jpeg and avif. By default it follows from the picture, so that all three look alike.',
+      { minimum: 1, maximum: 100 },
+    ),
   ),
   strip_exif: Type.Optional(
-    Type.Boolean({
-      default: true,
-      description:
-        'Remove EXIF and other metadata. Colours are converted to sRGB, unless the file is kept as it came, with its profile.',
-    }),
+    flag(
+      'Remove EXIF and other metadata. Colours are converted to sRGB, unless the file is kept as it came, with its profile.',
+      { default: true },
+    ),
   ),
   password: Type.Optional(text(`Password to protect the image with. At most ${MAX_PASSWORD_BYTES} bytes.`)),
   max_width: Type.Optional(side('Maximum width in pixels. Wider images are scaled down.')),
   max_height: Type.Optional(side('Maximum height in pixels. Taller images are scaled down.')),
   visibility: Type.Optional(
-    oneOf(VISIBILITIES, {
-      description:
-        'Who can see the image. `public`: everyone; it appears in lists. `unlisted`: anyone with the link. `protected`: anyone with the link and the ' +
+    oneOf(
+      VISIBILITIES,
+      'Who can see the image. `public`: everyone; it appears in lists. `unlisted`: anyone with the link. `protected`: anyone with the link and the ' +
         'password. By default `protected` if there is a password, otherwise a setting of the server.',
-    }),
+    ),
   ),
   expires_in: Type.Optional(
     text(
@@ -55,12 +52,10 @@ export const uploadOptions = Type.Object({
     ),
   ),
   max_views: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: MOST_VIEWS,
-      description:
-        'Delete the image after this many views. Such images are never listed, and have neither smaller versions nor `Range`.',
-    }),
+    integer(
+      'Delete the image after this many views. Such images are never listed, and have neither smaller versions nor `Range`.',
+      { minimum: 1, maximum: MOST_VIEWS },
+    ),
   ),
   filename: Type.Optional(text('File name to use instead of the uploaded one.')),
   title: Type.Optional(text('Title, shown in place of the file name.')),

@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { groupsOf } from '../../lib/address.ts';
 import { type Login, partsOf } from '../login.ts';
 import type { Spoken } from './connection.ts';
 import { CheckFault } from './fault.ts';
@@ -111,9 +112,5 @@ function portBytes(port: number): [number, number] {
 
 /** Returns the 16 bytes of a canonical IPv6 address. */
 export function ipv6Bytes(address: string): number[] {
-  const [head = '', tail] = address.split('::');
-  const before = head === '' ? [] : head.split(':');
-  const after = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
-  return [...before, ...zeros, ...after].flatMap((group) => portBytes(Number.parseInt(group, 16)));
+  return groupsOf(address).flatMap((group) => portBytes(Number.parseInt(group, 16)));
 }

@@ -1,5 +1,5 @@
-import { type TInteger, type TNumber, Type } from '@sinclair/typebox';
-import { integer, number } from '../../lib/schema.ts';
+import type { TInteger, TNumber } from '@sinclair/typebox';
+import { integer, named, number } from '../../lib/schema.ts';
 import { UNKNOWN_COUNTRY } from '../proxy.ts';
 import type { PoolSummary } from '../store.ts';
 
@@ -42,9 +42,9 @@ function each<T>(take: (field: Field) => T): Record<Name, T> {
   return Object.fromEntries(taken);
 }
 
-export const statsSchema = Type.Object(
+export const statsSchema = named(
+  'PoolStats',
   each(({ schema }) => schema),
-  { $id: 'PoolStats' },
 );
 export const statsExample: PoolStats = each(({ example }) => example);
 export const statsOf = (summary: PoolSummary): PoolStats => each(({ of }) => of(summary));

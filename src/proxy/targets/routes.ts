@@ -1,24 +1,21 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Description } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
-import { integer, nullable, text } from '../../lib/schema.ts';
+import { integer, named, nullable, text } from '../../lib/schema.ts';
 import { partOf, partQuery } from '../schemas.ts';
 import type { TargetFacts, Targets } from './targets.ts';
 
-const targetSchema = Type.Object(
-  {
-    name: nullable(Type.String(), 'Name given by the operator.'),
-    site: text('Domain or IP address that results are kept for.'),
-    url: nullable(Type.String(), 'URL that proxies are tested with.'),
-    proxies: integer('Number of proxies with results.'),
-    working: integer('Number of proxies with more recent successes than failures.'),
-    success: nullable(
-      Type.Number(),
-      'Share of recent results that were successes, over all proxies. `null` before the first.',
-    ),
-  },
-  { $id: 'Target' },
-);
+const targetSchema = named('Target', {
+  name: nullable(Type.String(), 'Name given by the operator.'),
+  site: text('Domain or IP address that results are kept for.'),
+  url: nullable(Type.String(), 'URL that proxies are tested with.'),
+  proxies: integer('Number of proxies with results.'),
+  working: integer('Number of proxies with more recent successes than failures.'),
+  success: nullable(
+    Type.Number(),
+    'Share of recent results that were successes, over all proxies. `null` before the first.',
+  ),
+});
 
 const targetsSchema = Type.Object({
   success: Type.Literal(true),
