@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { mkdtemp, realpath, rm, stat } from 'node:fs/promises';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { type OpenOptions, openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, filesAdapter } from '../../adapters/registry.ts';
@@ -8,7 +8,7 @@ import { ownerOfKey } from '../image/records/blob-keys.ts';
 import { heldKey, readReviews } from '../image/review/reviews.ts';
 import type { BlobInfo, BlobStore } from '../image/store.ts';
 import { digest, hashOf } from './copy-images.ts';
-import { CommandError, usageError } from './exit.ts';
+import { CommandError, statOf, usageError } from './exit.ts';
 
 /** Key of a backup's records among the files: about when it began, and the beginning of their SHA-256. */
 const RECORDS = /^records\/(\d{8}T\d{6}Z-[0-9a-f]{16})\.db$/;
@@ -31,7 +31,7 @@ export async function placeOf(text: string): Promise<string> {
   if (text.trim() === '') throw usageError('TARGET is empty.');
   const place = decoded(text);
   const folder = filesAdapter(place).path(place);
-  if (folder !== null && !(await stat(folder).catch(() => null))?.isDirectory()) {
+  if (folder !== null && !(await statOf(folder))?.isDirectory()) {
     throw usageError(`There is no folder ${folder}. Mount it, or create it first.`);
   }
   return place;

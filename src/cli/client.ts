@@ -179,7 +179,7 @@ async function sentenceOf(answer: Response, tokenName: string | undefined): Prom
     `The server refused (${status}): ${facts.error}`,
     status === 401 &&
       (tokenName ? `${tokenName} does not match.` : 'Set PICPOOL_TOKEN to a token of the server.'),
-    wait !== null && `Try again in ${wait} s.`,
+    wait !== null && `Try again ${Number.isNaN(Number(wait)) ? `after ${wait}` : `in ${wait} s`}.`,
     status >= 500 && typeof facts.request_id === 'string' && `Request ${facts.request_id}.`,
   ]
     .filter((part) => part !== false)

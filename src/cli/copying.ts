@@ -16,7 +16,7 @@ import { storageFull } from '../lib/storage-full.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import { compareImages, copyImages, copyValues, type ImageTarget, removeDeleted } from './copy-images.ts';
 import { copyAlbums, copyAudit, copyProxies, TRIAL } from './copy-records.ts';
-import { CommandError, EXIT, type ExitCode } from './exit.ts';
+import { CommandError, EXIT, type ExitCode, noAccess } from './exit.ts';
 import { createProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -136,9 +136,12 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 export async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
   const hasData = await stat(dataDir).catch(() => null);
   const parent = hasData ? temporaryFolder({ DATA_DIR: dataDir }) : tmpdir();
-  await mkdir(parent, { recursive: true, mode: 0o700 });
-  await removeLeftovers(parent, { now: Date.now(), prefix: WORK });
-  const folder = await mkdtemp(join(parent, WORK));
+  const folder = await mkdir(parent, { recursive: true, mode: 0o700 })
+    .then(() => removeLeftovers(parent, { now: Date.now(), prefix: WORK }))
+    .then(() => mkdtemp(join(parent, WORK)))
+    .catch((error: unknown) => {
+      throw noAccess(parent, error as NodeJS.ErrnoException);
+    });
   const touch = () => utimes(folder, new Date(), new Date()).catch(() => {});
   const touching = setInterval(touch, TOUCH_MS);
   const end = () => {

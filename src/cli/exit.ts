@@ -1,3 +1,5 @@
+import type { Stats } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { AppError, ConfigError, inEnglish } from '../errors.ts';
 
 /**
@@ -53,4 +55,18 @@ export function exitCodeOf(error: unknown): ExitCode {
 /** A fault in the command line itself. */
 export function usageError(message: string): CommandError {
   return new CommandError(message, EXIT.usage);
+}
+
+/** Returns what is at the path, `null` if nothing is. Rejects if this user cannot know. */
+export async function statOf(path: string): Promise<Stats | null> {
+  return stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+    throw noAccess(path, error);
+  });
+}
+
+/** A file or folder that the system refuses, most often because the server has another user. */
+export function noAccess(path: string, { code }: NodeJS.ErrnoException): CommandError {
+  const advice = code === 'EACCES' ? " Run this as the server's user." : '';
+  return new CommandError(`${path} cannot be used (${code}).${advice}`);
 }

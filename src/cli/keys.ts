@@ -21,12 +21,13 @@ not signed.`,
   async run({ options: { forget }, operands: [verb], ...surroundings }) {
     if (verb !== 'rotate') throw usageError('Use rotate.');
     return withStores(surroundings, async ({ state }) => {
+      let said = '';
       for (const name of KEY_NAMES) {
         const from = await rotateKeys({ state, name, random: randomBytes, now: Date.now }, forget);
-        await surroundings.terminal.print(
-          `${name}: the new key signs from ${formatTimestamp(from)} UTC on\n`,
-        );
+        said += `${name}: the new key signs from ${formatTimestamp(from)} UTC on\n`;
       }
+      // An output without a reader must not leave a leaked key valid.
+      await surroundings.terminal.print(said);
       return EXIT.done;
     });
   },

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
@@ -12,7 +11,7 @@ import { credentialsOf } from '../start/credentials.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import type { Surroundings } from './command.ts';
 import { askPatiently } from './copying.ts';
-import { usageError } from './exit.ts';
+import { statOf, usageError } from './exit.ts';
 
 /** The stores from the settings, for a command that uses them beside the server. */
 export interface OpenedStores extends Stores {
@@ -73,6 +72,6 @@ async function refuseMoved(state: Stores['state']): Promise<void> {
  */
 export async function requireDatabase(url: string): Promise<void> {
   const path = recordsAdapter(url).path(url);
-  if (path === null || (await stat(path).catch(() => null))?.isFile()) return;
+  if (path === null || (await statOf(path))?.isFile()) return;
   throw usageError(`There is no database at ${path}. Check DATA_DIR, or start the server once to create it.`);
 }

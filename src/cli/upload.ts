@@ -143,7 +143,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
         if (left.length > 0) terminal.say(`Not tried: ${left.join(' ')}`);
         if (error instanceof ServerAway) break;
       }
-      progress.update({ done: index + 1, total: operands.length });
+      progress.update({ done: index + 1 - failed, total: operands.length });
     }
     progress.end();
     if (album) {

@@ -227,17 +227,22 @@ test('an upload waits for room in the limits, for a minute at most, and names wh
         { success: false, error: 'Too many requests.' },
         { status: 429, headers: { 'retry-after': wait } },
       );
-    const answers = [limited('0.1'), Response.json(uploaded('abcdefghijkl')), limited('90')];
+    const date = 'Wed, 21 Oct 2026 07:28:00 GMT';
+    const waits = [date, '0.1', '0.1'].map(limited);
+    const answers = [...waits, Response.json(uploaded('abcdefghijkl')), limited('90')];
     await withStranger(
       () => answers[calls++] ?? new Response(),
       async (url) => {
         const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
         const begun = performance.now();
-        const { code, stdout, stderr } = await cli(['upload', PICTURE, PICTURE], { env });
+        const { code, stdout, stderr } = await cli(['upload', PICTURE, PICTURE, PICTURE], { env });
         // A server that names almost no time is not asked again and again at once.
-        expect(performance.now() - begun).toBeGreaterThan(1000);
-        expect([code, stdout, calls]).toEqual([1, 'http://pics.example/i/abcdefghijkl\n', 3]);
-        expect(stderr).toContain('(429): Too many requests. Try again in 90 s.\n1 file of 2 failed\n');
+        expect(performance.now() - begun).toBeGreaterThan(2000);
+        expect([code, stdout, calls]).toEqual([1, 'http://pics.example/i/abcdefghijkl\n', 5]);
+        expect(stderr).toContain(
+          `(429): Too many requests. Try again after ${date}.\n1 of 3 uploaded (33 %)`,
+        );
+        expect(stderr).toContain('(429): Too many requests. Try again in 90 s.\n2 files of 3 failed\n');
       },
     );
     const env = { PICPOOL_URL: 'http://127.0.0.1:9', XDG_CONFIG_HOME: folder };

@@ -1,6 +1,8 @@
+import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
+import { join } from 'node:path';
 import { json } from '../support/json.ts';
-import { cli } from '../support/servers/cli.ts';
+import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { LIGHT, startServer } from '../support/servers/server-process.ts';
 import { until } from '../support/stores/services.ts';
@@ -30,6 +32,12 @@ test('picpool keys rotate changes keys under a running server, which loses nothi
         /^cookie-secret: the new key signs from .* UTC on\njudge-secret: the new key .*\n$/,
       );
       expect(await status()).toBe(200);
+      using database = new Database(join(folder, 'picpool.db'));
+      const keys = () => database.query("SELECT * FROM state WHERE key LIKE '%-secret'").values().flat();
+      const before = keys();
+      const unread = ['sh', '-c', '"$@" >/dev/full', 'sh', ...cliCommand(['keys', 'rotate'])];
+      expect(await Bun.spawn(unread, { env: cliEnvironment(env), stderr: 'ignore' }).exited).toBe(1);
+      expect(keys().map((text, index) => text === before[index])).toEqual([true, false, true, false]);
       expect((await cli(['keys', 'rotate', '--forget'], { env, runtime: 'deno' })).code).toBe(0);
       await until(async () => (await status()) === 401);
       const token = new URL(delete_url).searchParams.get('token') ?? '';

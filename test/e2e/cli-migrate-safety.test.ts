@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
 import { compareImages } from '../../src/cli/copy-images.ts';
 import { withWorkFolder } from '../../src/cli/copying.ts';
+import { CommandError, noAccess } from '../../src/cli/exit.ts';
 import { IDENTITY_STATE, pairStores } from '../../src/image/maintenance/store-identity.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -95,6 +96,26 @@ test('two commands in containers, where both are process 1, do not remove the fi
     expect((await stat(one)).isDirectory()).toBe(true);
   });
   expect(await readdir(join(data, 'tmp'))).toEqual([]);
+});
+
+test('a folder that this user cannot use is named without a stack, and is not called missing', async () => {
+  const data = join(folder, 'another-user');
+  const path = join(data, 'picpool.db');
+  await mkdir(data);
+  await symlink(path, path);
+  for (const args of [
+    ['token', 'list'],
+    ['restore', path],
+  ]) {
+    const { code, stderr } = await cli(args, { env: { DATA_DIR: data } });
+    expect([code, stderr]).toEqual([1, `picpool: ${path} cannot be used (ELOOP).\n`]);
+  }
+  await writeFile(join(data, 'tmp'), '');
+  const inVain = withWorkFolder(data, async () => {});
+  await expect(inVain).rejects.toThrow(new CommandError(`${join(data, 'tmp')} cannot be used (EEXIST).`));
+  expect(noAccess('/x', Object.assign(new Error(), { code: 'EACCES' })).message).toBe(
+    "/x cannot be used (EACCES). Run this as the server's user.",
+  );
 });
 
 test('the folder of a copy that takes hours never looks abandoned', async () => {
