@@ -9,8 +9,10 @@ import { type Finding, type FindingSource, warn } from './finding.ts';
 const STATE = 'readiness';
 const BLOB = 'picpool-readiness';
 /** How long a passed check stays valid, in ms, so that frequent requests cost little. */
-const RECORDS_BELIEVED_MS = 5000;
-const FILES_BELIEVED_MS = 60_000;
+const RECORDS_WRITABLE_MS = 5000;
+const FILES_WRITABLE_MS = 60_000;
+/** Everybody may ask, and each read from a bucket is paid for. */
+const FILES_READABLE_MS = 1000;
 /** How outdated this process's view may be, in ms, before it is reported: a query of the store may take as long. */
 const LATE_MS = 2000;
 
@@ -31,7 +33,7 @@ export function recordSources(
     answering(
       'The record store is not writable.',
       // A full store lets values be replaced, which removals need, but none be added.
-      cachedFor(RECORDS_BELIEVED_MS, monotonic, async () => {
+      cachedFor(RECORDS_WRITABLE_MS, monotonic, async () => {
         await state.getOrSet(STATE, new Date().toISOString());
         await state.remove(STATE);
       }),
@@ -43,10 +45,14 @@ export function recordSources(
 export function fileSources(blobs: BlobStore, folder: string, needed: string): FindingSource[] {
   return [
     // Not `stat`, which cannot tell a missing bucket from a missing file.
-    answering('The image store does not respond.', () => blobs.get(STATE), needed),
+    answering(
+      'The image store does not respond.',
+      cachedFor(FILES_READABLE_MS, monotonic, () => blobs.get(STATE)),
+      needed,
+    ),
     answering(
       'The image store is not writable.',
-      cachedFor(FILES_BELIEVED_MS, monotonic, () =>
+      cachedFor(FILES_WRITABLE_MS, monotonic, () =>
         writeNote(blobs, folder, BLOB, 'written to see whether it can be'),
       ),
     ),
