@@ -53,7 +53,7 @@ export const command = defineCommand({
   'Adding a statistic of the pool': [
     [
       'src/proxy/pool/stats.ts',
-      "  planted: { schema: Type.Integer({ description: 'Planted.' }), example: 3, of: () => 3 },\n",
+      "  planted: { schema: integer('Planted.'), example: 3, of: () => 3 },\n",
       '} satisfies Record',
     ],
   ],
@@ -76,11 +76,7 @@ export const command = defineCommand({
     ],
     ['src/proxy/pool/history.ts', '    planted: record?.planted ?? 7,\n', '    recent: withCheck('],
     ['test/support/stores/records.ts', '    planted: 8,\n', '    recent: 0b1110,\n'],
-    [
-      'src/proxy/schemas.ts',
-      "    planted: Type.Integer({ description: 'Planted.' }),\n",
-      '    recent_checks:',
-    ],
+    ['src/proxy/schemas.ts', "  planted: integer('Planted.'),\n", '  recent_checks:'],
     ['src/proxy/views.ts', '    planted: record.planted,\n', '    recent_checks:'],
     ['src/proxy/descriptions.ts', '  planted: 7,\n', '  recent_checks:'],
   ],
