@@ -35,7 +35,7 @@ test.concurrent.skipIf(absent('redis-server'))(
     await connection.close();
     await redis.kill();
     const start = (runtime: RuntimeName, METADATA_URL: string) =>
-      startServer(runtime, { ...QUIET, METADATA_URL });
+      startServer(runtime, { ...QUIET, METADATA_URL }, undefined, [], true);
     const [onBun, onDeno, newer, stopped] = await Promise.all([
       start('bun', withPrefix(redis.url)),
       start('deno', withPrefix(redis.url)),

@@ -1,5 +1,4 @@
 import { freePort } from '../free-port.ts';
-import { until } from '../stores/services.ts';
 import { type Balancer, CLIENT_ADDRESS, startBalancer } from './balancer.ts';
 import { LIGHT, type RuntimeName, type ServerProcess, startServer } from './server-process.ts';
 
@@ -48,8 +47,6 @@ export async function startFleet(
     await Promise.all(copies.map((copy) => copy.stop()));
     throw failed.reason;
   }
-  // On a busy machine a store may answer late, and a copy that waits for it listens already.
-  await Promise.all(copies.map(({ url }) => until(async () => (await fetch(`${url}/openapi.json`)).ok)));
   const balancer: Balancer = await startBalancer(copies.map(({ url }) => Number(new URL(url).port)));
 
   async function startCopy(runtime: RuntimeName): Promise<Copy & { stop(): Promise<void> }> {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '../stores/services.ts';
 
 export type RuntimeName = 'bun' | 'deno';
 
@@ -39,13 +40,16 @@ export interface ServerProcess {
 
 /**
  * Starts the real server as its own process on a free port, with a data folder of its own. Rejects with what it
- * wrote when it ends before it listens. `runtime` may be a command line instead; `wrapper`: a command that runs the command behind it, in the same process.
+ * wrote when it ends before it listens. Waits until its records answer, which on a busy machine is later, unless it
+ * `mayWait`. `runtime` may be a command line instead; `wrapper`: a command that runs the command behind it, in the
+ * same process.
  */
 export async function startServer(
   runtime: RuntimeName | readonly string[],
   env: Record<string, string> = {},
   givenFolder?: string,
   wrapper: readonly string[] = [],
+  mayWait = false,
 ): Promise<ServerProcess> {
   const command = typeof runtime === 'string' ? COMMANDS[runtime] : runtime;
   const folder = givenFolder ?? (await mkdtemp(join(tmpdir(), 'picpool-e2e-')));
@@ -72,11 +76,13 @@ export async function startServer(
     for await (const chunk of child.stderr) {
       stderr += decoder.decode(chunk, { stream: true });
       const url = /listening\s+(\S+)/.exec(stderr)?.[1];
-      if (url) resolve(url);
+      if (url && /\n\s+records\s.*\n/.test(stderr)) resolve(url);
     }
     reject(new Error(`the server ended before it listened: ${stderr}`));
   })();
   const url = await listening.finally(() => clearTimeout(timer));
+  if (!mayWait && stderr.includes('waiting for it'))
+    await until(async () => (await fetch(`${url}/openapi.json`)).ok);
   return {
     url,
     pid: child.pid,
