@@ -45,6 +45,11 @@ export async function requireSandbox(config: Config, codec: Codec): Promise<void
   });
 }
 
+/** Rejects while no conversion process starts and none is left. */
+export async function requireConversions(codec: Pick<Codec, 'stats'>): Promise<void> {
+  if (codec.stats().unable) throw new Error('no conversion process starts');
+}
+
 /** Returns what the start message says, once a worker has shown what it gets. Never rejects. */
 export async function describeConversions(config: Config, codec: Codec): Promise<string> {
   const capacity = describeCapacity(capacityOf(config.IMAGE_WORKERS));

@@ -20,7 +20,7 @@ import { systemClock } from '../lib/clock.ts';
 import { openHashBlocks } from '../moderation/hash-list.ts';
 import { signedHeaders } from '../webhooks/signature.ts';
 import { tellOnce } from '../webhooks/watch.ts';
-import { describeConversions, openCodec, requireSandbox } from './codec.ts';
+import { describeConversions, openCodec, requireConversions, requireSandbox } from './codec.ts';
 import { localFolders, temporaryFolder } from './data-folder.ts';
 import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
@@ -108,6 +108,7 @@ export async function openImageHost(parts: Parts, basePath: string) {
     folder,
     sandbox: () => describeConversions(config, codec),
     requireRoom: () => quota.admit(1),
+    requireConversions: () => requireConversions(codec),
     start() {
       if (!paired) void pairLater(pair, stopping.signal);
       service.start();

@@ -69,6 +69,10 @@ export async function startImages(parts: Parts): Promise<RunningFeature> {
         'Uploads are refused: too little free disk, or IMAGE_MAX_STORAGE is reached.',
         host.requireRoom,
       ),
+      answering(
+        'Images cannot be converted, because no conversion process starts. The log says why.',
+        host.requireConversions,
+      ),
       comparison(stores, service),
     ],
     pictures: { service, reviews, looks, basePath, albums },

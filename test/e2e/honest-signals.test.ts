@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
+import { childrenOf } from '../support/servers/processes.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { COMMANDS, startServer } from '../support/servers/server-process.ts';
 import { endedAfterEach, sharedFolder } from '../support/shared.ts';
@@ -24,6 +25,23 @@ test('while uploads are refused for want of disk, /readyz says degraded and a me
   const metrics = await (await fetch(`${server.url}/metrics`)).text();
   expect(metrics).toMatch(/^picpool_findings 1$/m);
   expect(metrics).toMatch(/^picpool_build_info\{version="\d+\.\d+\.\d+"\} 1$/m);
+}, 60_000);
+
+test('while no conversion process starts, /readyz says degraded, until one does again', async () => {
+  const server = await start('bun', IMAGES);
+  expect((await upload(server)).status).toBe(201);
+  const degraded = async () =>
+    (await json<{ degraded?: string[] }>(await fetch(`${server.url}/readyz`))).degraded;
+  expect(await degraded()).toBeUndefined();
+  const work = join(server.folder, 'work');
+  await rm(work, { recursive: true });
+  await writeFile(work, '');
+  for (const pid of await childrenOf(server.pid)) process.kill(pid, 'SIGKILL');
+  await until(async () => String(await degraded()).includes('no conversion process starts'));
+  expect((await upload(server)).status).toBe(503);
+  await rm(work);
+  await until(async () => (await degraded()) === undefined);
+  expect((await upload(server)).status).toBe(201);
 }, 60_000);
 
 test.each(['bun', 'deno'] as const)(

@@ -41,6 +41,8 @@ export interface PoolCounts {
   outOfMemory: number;
   /** Number of workers started in total. */
   started: number;
+  /** True if the last start failed, and no worker can take work. */
+  unable: boolean;
   /** Parts of the sandbox that the last worker lacks; `null` if it has no sandbox, `undefined` before the first is ready. */
   missing: readonly string[] | null | undefined;
 }
@@ -98,7 +100,8 @@ export class ProcessPool<T extends Task> {
     const all = [...this.#workers].sort((a, b) => Number(b.run !== null) - Number(a.run !== null));
     const pids = all.flatMap(({ pid }) => pid ?? []);
     const busy = all.filter(({ run }) => run?.began && !run.answered).length;
-    return { pids, busy, missing: this.#missing, ...this.#totals };
+    const unable = this.#failedStarts > 0 && !all.some(({ ready, retired }) => ready && !retired);
+    return { pids, busy, missing: this.#missing, unable, ...this.#totals };
   }
 
   /** Kills every worker and fails its task. */
@@ -126,8 +129,8 @@ export class ProcessPool<T extends Task> {
       folder: workspace.folder,
       memoryBytes: limits.memoryLimitBytes,
       must: sandbox.must,
-      // The single-file program has no other arguments.
-      load: !this.#hasBeenReady && command.length === 1,
+      // The single-file program has no other arguments, and its libraries may have been removed since.
+      load: command.length === 1 && (!this.#hasBeenReady || this.#failedStarts > 0),
     };
     const worker: PooledWorker<T> = new PooledWorker(
       workspace,

@@ -13,7 +13,7 @@ export const QUIET = {
 /** Sends a picture to a server, and returns the result. */
 export async function upload({
   url,
-}: ServerProcess): Promise<{ status: number; id: string; retryAfter: string | null }> {
+}: Pick<ServerProcess, 'url'>): Promise<{ status: number; id: string; retryAfter: string | null }> {
   const answer = await fetch(`${url}/api/upload`, { method: 'POST', body: PNG });
   const { id = '' } = await json<{ id?: string }>(answer);
   return { status: answer.status, id, retryAfter: answer.headers.get('retry-after') };
