@@ -90,7 +90,7 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
  * Moves a file to its place, replacing any file there. When it resolves, content and name are on the disk and survive
  * a power failure. A rename is atomic only within one file system; a file from another is copied first.
  */
-export async function publish(source: string, place: Place): Promise<void> {
+async function publish(source: string, place: Place): Promise<void> {
   await sync(source, 'r+');
   try {
     await moveInto(source, place);

@@ -254,7 +254,7 @@ interface Probed {
  * Finds the server that accepts writes. A single server is used as it is. If none accepts writes, rejects with the
  * last error: they may be about to elect one.
  */
-export async function probe(address: PostgresAddress): Promise<Probed> {
+async function probe(address: PostgresAddress): Promise<Probed> {
   const { servers } = address;
   const asked = servers.map(async (server): Promise<Probed> => {
     const pool = await createPool({ ...address, connections: 1, prepare: false }, server);

@@ -137,7 +137,7 @@ type Expiry = Pick<ImageStore, 'change' | 'takeView' | 'endView' | 'endedBy' | '
 const atMost = (place: string) => `least(${place}::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)`;
 
 /** Changes of images over Postgres, their views and their expiry. */
-export function createImageExpiry(connection: PostgresConnection, rows: ImageRows): Expiry {
+function createImageExpiry(connection: PostgresConnection, rows: ImageRows): Expiry {
   const { table, ask, transaction } = connection;
   const [images, views, tombstones] = [table('images'), table('image_views'), table('tombstones')];
   const lock = `SELECT ${RECORD} FROM ${images} i WHERE i.id = $1 FOR UPDATE`;

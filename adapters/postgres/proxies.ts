@@ -127,7 +127,7 @@ interface ProxyRemovalOptions {
 }
 
 /** Removes what the pool does not keep, one transaction at a time. */
-export function createProxyRemoval(
+function createProxyRemoval(
   { table, ask, transaction }: PostgresConnection,
   { versions, checkFence, batch, catchUp }: ProxyRemovalOptions,
 ): Pick<ProxyStore, 'removeDead' | 'evict'> {

@@ -143,11 +143,11 @@ export function classify(error: unknown): Failure {
 
 /** A connection that has been silent for this much longer than a command may take is closed and reopened. */
 const SILENCE_MS = 1500;
-export const FIRST_PAUSE_MS = 50;
+const FIRST_PAUSE_MS = 50;
 const MAX_RECONNECT_MS = 1000;
 
 /** Connects to the address, and reconnects from then on. A connection and a command may take `limitMs` each. */
-export function connect(address: RedisAddress, limitMs: number): Redis | Cluster {
+function connect(address: RedisAddress, limitMs: number): Redis | Cluster {
   const [first] = address.servers;
   const reconnect = (times: number) => Math.min(MAX_RECONNECT_MS, FIRST_PAUSE_MS * 2 ** times) * jitter();
   const options = {
@@ -210,6 +210,6 @@ function whereabouts(
 }
 
 /** Randomises the pauses of many copies, between half and the whole. */
-export function jitter(): number {
+function jitter(): number {
   return 0.5 + Math.random() / 2;
 }

@@ -124,7 +124,7 @@ type Expiry = Pick<ImageStore, 'takeView' | 'endView' | 'endedBy' | 'removeEnded
 const NOW = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`;
 
 /** Counted views, expired and used-up images. */
-export function createImageExpiry(
+function createImageExpiry(
   database: Database,
   rows: Pick<ImageRows, 'remove'>,
 ): Expiry & { dropOld(): void; forgetViews(): void } {
@@ -199,7 +199,7 @@ export function createImageExpiry(
 /**
  * Finds and repairs inconsistencies of image records over SQLite. `dropOldEnds`: forgets images that ended long ago.
  */
-export function createImageRepair(
+function createImageRepair(
   database: Database,
   dropOldEnds: () => void,
 ): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'knownFaults' | 'repair'> {

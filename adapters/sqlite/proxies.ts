@@ -130,7 +130,7 @@ interface ProxyRemovalOptions {
 }
 
 /** Removes what the pool does not keep, one transaction at a time. */
-export function createProxyRemoval(
+function createProxyRemoval(
   database: Database,
   { queries: { select, count }, version, checkFence, step }: ProxyRemovalOptions,
 ): Pick<ProxyStore, 'removeDead' | 'evict'> {
@@ -188,7 +188,7 @@ interface CountRow {
 }
 
 /** Computes the statistics of the whole pool from the counts of its groups. */
-export function summarise(rows: readonly CountRow[]): PoolSummary {
+function summarise(rows: readonly CountRow[]): PoolSummary {
   const alive = rows.filter(({ status }) => status === 'alive');
   const timed = sum(alive, 'timed');
   const groups = PROTOCOLS.flatMap((protocol) => STATUSES.map((status) => ({ protocol, status })));

@@ -10,7 +10,7 @@ export class MessageFault extends Error {
 }
 
 /** Maximum size in bytes of the head of a request, or of all heads of an answer. Servers commonly use 16 KB. */
-export const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_HEAD_BYTES = 64 * 1024;
 /** Maximum size of one of its lines. */
 const MAX_LINE_BYTES = 16 * 1024;
 const MAX_SIZE_LINE_BYTES = 256;

@@ -45,7 +45,7 @@ export interface WorkerRequest {
 }
 
 /** Formats of uploads: `heic` stands for HEIF with anything but AV1. */
-export const SOURCE_FORMATS = [...FORMATS, 'heic', 'tiff', 'jxl', 'bmp', 'ico'] as const;
+const SOURCE_FORMATS = [...FORMATS, 'heic', 'tiff', 'jxl', 'bmp', 'ico'] as const;
 
 /** The file that a stored picture was made from, and how. */
 export const Original = Type.Object({

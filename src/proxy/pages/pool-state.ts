@@ -31,7 +31,7 @@ const TONES: Record<PoolStatus['condition'], 'good' | 'busy' | 'idle' | 'bad'> =
 };
 
 /** Renders the condition of the pool and its reason on one line, in the same words on every page. */
-export function poolState(site: Site, freshness: Freshness): Html {
+function poolState(site: Site, freshness: Freshness): Html {
   const { proxies } = site.words;
   const { condition } = freshness.status;
   return html`<p class="state ${TONES[condition]}"><b>${proxies.conditions[condition]}</b> <span>${stateSentences(site, freshness).join(proxies.betweenSentences)}</span></p>`;
