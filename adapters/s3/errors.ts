@@ -9,11 +9,12 @@ const FULL = /^(QuotaExceeded|XMinioStorageFull|InsufficientCapacity|XMinioAdmin
 /**
  * Reports whether the server says that the object does not exist. A missing bucket is a fault of the setup. So is
  * 403, although S3 sends it for missing objects to clients that may not list the bucket: losing a right must not look
- * like losing images.
+ * like losing images. A page is the answer of something in between, which knows no objects.
  */
 export function isMissing(error: unknown): boolean {
   if (!(error instanceof S3ServiceException) || error.name === 'NoSuchBucket') return false;
-  return error.name === 'NoSuchKey' || error.name === 'NotFound' || error.$metadata.httpStatusCode === 404;
+  const isPage = /^text\/html\b/i.test(error.$response?.headers['content-type'] ?? '');
+  return !isPage && error.$metadata.httpStatusCode === 404;
 }
 
 /** Returns the status of the server's answer; 0 if there was none. */

@@ -127,6 +127,15 @@ test('a page that answers in place of the S3 server is not believed, and no file
   expect(await read('placed')).toEqual(SMALL);
 });
 
+test('a page that says 404 in place of the S3 server makes no file missing', async () => {
+  const { move, remove, stat, get } = blobs();
+  const of = (key: string) => [() => stat(key), () => get(key), () => move(key, 'moved'), () => remove(key)];
+  change = () => new Response('<html>', { status: 404, headers: { 'content-type': 'text/html' } });
+  for (const call of of('gone')) await expect(call()).rejects.toMatchObject({ code: 'unavailable' });
+  change = (answer) => answer;
+  expect(await Promise.all(of('gone').map((call) => call()))).toEqual([null, null, false, undefined]);
+});
+
 test('a file that the server copies slowly is moved', async () => {
   change = (answer) => answer;
   await put('slow-move', SMALL);
