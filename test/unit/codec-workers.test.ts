@@ -283,7 +283,7 @@ describe('the queue', () => {
   });
 
   test('is bounded in time, as it is expected', async () => {
-    const { codec, convert } = await start({ workers: 1, maxWaitMs: 100 });
+    const { codec, convert } = await start({ workers: 1, maxWaitMs: 100, now: () => 0 });
     await beginLong();
     await expect(convert(large, PNG)).rejects.toMatchObject({
       code: 'busy',
