@@ -40,12 +40,12 @@ export interface Head {
  */
 export type HeadReader = (bytes: Buffer, maxBytes?: number) => Head | undefined;
 
-/** Returns the reader of a head. */
-export function headReader(odd?: Odd): HeadReader {
+/** Returns the reader of a head. `most`: the limit that an error names. */
+export function headReader(odd?: Odd, most = MAX_HEAD_BYTES): HeadReader {
   let searched = 0;
-  return (bytes, maxBytes = MAX_HEAD_BYTES) => {
+  return (bytes, maxBytes = most) => {
     const end = bytes.indexOf(HEAD_END, searched);
-    if ((end < 0 ? bytes.length : end) > maxBytes) throw tooLarge();
+    if ((end < 0 ? bytes.length : end) > maxBytes) throw tooLarge(most);
     // The end may arrive in parts.
     searched = Math.max(0, bytes.length - HEAD_END.length + 1);
     return end < 0 ? undefined : parseHead(bytes.toString('latin1', 0, end), end + HEAD_END.length, odd);
@@ -67,7 +67,7 @@ export function answerHeadReader(
 ): (bytes: Buffer) => AnswerHead | undefined {
   let start = 0;
   let interim = 0;
-  let readHead = headReader(odd);
+  let readHead = headReader(odd, maxBytes);
   return (bytes) => {
     for (;;) {
       const head = readHead(bytes.subarray(start), maxBytes - start);
@@ -78,13 +78,14 @@ export function answerHeadReader(
       start += head.bytes;
       if (status >= 200) return { ...head, status, bytes: start };
       if (++interim > MOST_INTERIM) throw new MessageFault('There are too many interim responses.');
-      readHead = headReader(odd);
+      readHead = headReader(odd, maxBytes);
     }
   };
 }
 
-function tooLarge(): MessageFault {
-  return new MessageFault('The head is longer than 64 KB, or one of its lines than 16 KB.', true);
+function tooLarge(most = MAX_HEAD_BYTES): MessageFault {
+  const kilobytes = `${most / 1024} KB`;
+  return new MessageFault(`The head is longer than ${kilobytes}, or one of its lines than 16 KB.`, true);
 }
 
 /** Whether lines that are malformed are left out, by a reader that passes nothing on. */

@@ -182,6 +182,7 @@ test('a body of tiny chunks is read, and one of an impossible length is not', ()
   };
   const tiny = '1\r\na\r\n'.repeat(1600);
   expect(heard('Transfer-Encoding: chunked', tiny)?.body).toBe('a'.repeat(1600));
+  expect(() => heard('A: b\r\n'.repeat(2000), '')).toThrow('longer than 8 KB');
   for (const length of ['-5', 'five', '1e999', '0x10'])
     expect(() => heard(`Content-Length: ${length}`, tiny)).toThrow('length of the body is malformed');
 });
