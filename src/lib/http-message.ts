@@ -270,8 +270,11 @@ class ChunkedEnd implements BodyEnd {
         at += taken;
         if (this.#left === 0) this.#state = 'size';
       } else {
-        this.#addToLine(bytes[at] ?? 0);
-        at++;
+        const next = bytes.indexOf(LF, at) + 1;
+        // A line that is too long is not read to its end.
+        const end = Math.min(next || bytes.length, at + MAX_TRAILER_BYTES + 1);
+        this.#addToLine(bytes.toString('latin1', at, end));
+        at = end;
       }
     }
     return at;
@@ -289,17 +292,15 @@ class ChunkedEnd implements BodyEnd {
     }
   }
 
-  #addToLine(byte: number): void {
-    this.#line += String.fromCharCode(byte);
-    if (this.#state === 'trailer' && ++this.#trailerBytes > MAX_TRAILER_BYTES)
-      throw new MessageFault('The trailer is too long.');
-    if (byte !== LF) {
-      const limit = this.#state === 'size' ? MAX_SIZE_LINE_BYTES : MAX_TRAILER_BYTES;
-      if (this.#line.length > limit) throw new MessageFault('A chunk is malformed.');
-      return;
-    }
-    const line = this.#line;
-    this.#line = '';
+  #addToLine(text: string): void {
+    const line = this.#line + text;
+    const isWhole = text.endsWith('\n');
+    if (this.#state === 'size' && line.length > MAX_SIZE_LINE_BYTES + Number(isWhole))
+      throw new MessageFault('A chunk is malformed.');
+    if (this.#state === 'trailer') this.#trailerBytes += text.length;
+    if (this.#trailerBytes > MAX_TRAILER_BYTES) throw new MessageFault('The trailer is too long.');
+    this.#line = isWhole ? '' : line;
+    if (!isWhole) return;
     if (this.#state === 'trailer') {
       if (!line.endsWith('\r\n')) throw new MessageFault('The trailer is malformed.');
       this.done = line === '\r\n';
