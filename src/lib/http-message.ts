@@ -84,8 +84,7 @@ export function answerHeadReader(
 }
 
 function tooLarge(most = MAX_HEAD_BYTES): MessageFault {
-  const kilobytes = `${most / 1024} KB`;
-  return new MessageFault(`The head is longer than ${kilobytes}, or one of its lines than 16 KB.`, true);
+  return new MessageFault(`The head is longer than ${most / 1024} KB, or one of its lines than 16 KB.`, true);
 }
 
 /** Whether lines that are malformed are left out, by a reader that passes nothing on. */
