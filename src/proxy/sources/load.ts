@@ -106,7 +106,7 @@ function fromUrls(items: readonly string[]): Source[] {
     const url = new URL(item);
     // A slash in a password makes the password a port and a path.
     const shown = masked('PROXY_SOURCES', item);
-    const { host, pathname } = URL.canParse(shown) ? new URL(shown) : url;
+    const { host, pathname } = URL.canParse(shown) ? new URL(shown) : { host: shown, pathname: '' };
     const base = url.protocol === 'file:' ? url.pathname : host + pathname.replace(/\/$/, '');
     let name = base;
     for (let n = 2; names.has(name); n++) name = `${base} (${n})`;
