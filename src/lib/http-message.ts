@@ -40,12 +40,12 @@ export interface Head {
  */
 export type HeadReader = (bytes: Buffer, maxBytes?: number) => Head | undefined;
 
-/** Returns the reader of a head. */
-export function headReader(odd?: Odd): HeadReader {
+/** Returns the reader of a head. `most`: the limit that an error names. */
+export function headReader(odd?: Odd, most = MAX_HEAD_BYTES): HeadReader {
   let searched = 0;
-  return (bytes, maxBytes = MAX_HEAD_BYTES) => {
+  return (bytes, maxBytes = most) => {
     const end = bytes.indexOf(HEAD_END, searched);
-    if ((end < 0 ? bytes.length : end) > maxBytes) throw tooLarge();
+    if ((end < 0 ? bytes.length : end) > maxBytes) throw tooLarge(most);
     // The end may arrive in parts.
     searched = Math.max(0, bytes.length - HEAD_END.length + 1);
     return end < 0 ? undefined : parseHead(bytes.toString('latin1', 0, end), end + HEAD_END.length, odd);
@@ -67,7 +67,7 @@ export function answerHeadReader(
 ): (bytes: Buffer) => AnswerHead | undefined {
   let start = 0;
   let interim = 0;
-  let readHead = headReader(odd);
+  let readHead = headReader(odd, maxBytes);
   return (bytes) => {
     for (;;) {
       const head = readHead(bytes.subarray(start), maxBytes - start);
@@ -78,13 +78,13 @@ export function answerHeadReader(
       start += head.bytes;
       if (status >= 200) return { ...head, status, bytes: start };
       if (++interim > MOST_INTERIM) throw new MessageFault('There are too many interim responses.');
-      readHead = headReader(odd);
+      readHead = headReader(odd, maxBytes);
     }
   };
 }
 
-function tooLarge(): MessageFault {
-  return new MessageFault('The head is longer than 64 KB, or one of its lines than 16 KB.', true);
+function tooLarge(most = MAX_HEAD_BYTES): MessageFault {
+  return new MessageFault(`The head is longer than ${most / 1024} KB, or one of its lines than 16 KB.`, true);
 }
 
 /** Whether lines that are malformed are left out, by a reader that passes nothing on. */
@@ -269,8 +269,11 @@ class ChunkedEnd implements BodyEnd {
         at += taken;
         if (this.#left === 0) this.#state = 'size';
       } else {
-        this.#addToLine(bytes[at] ?? 0);
-        at++;
+        const next = bytes.indexOf(LF, at) + 1;
+        // A line that is too long is not read to its end.
+        const end = Math.min(next || bytes.length, at + MAX_TRAILER_BYTES + 1);
+        this.#addToLine(bytes.toString('latin1', at, end));
+        at = end;
       }
     }
     return at;
@@ -288,17 +291,15 @@ class ChunkedEnd implements BodyEnd {
     }
   }
 
-  #addToLine(byte: number): void {
-    this.#line += String.fromCharCode(byte);
-    if (this.#state === 'trailer' && ++this.#trailerBytes > MAX_TRAILER_BYTES)
-      throw new MessageFault('The trailer is too long.');
-    if (byte !== LF) {
-      const limit = this.#state === 'size' ? MAX_SIZE_LINE_BYTES : MAX_TRAILER_BYTES;
-      if (this.#line.length > limit) throw new MessageFault('A chunk is malformed.');
-      return;
-    }
-    const line = this.#line;
-    this.#line = '';
+  #addToLine(text: string): void {
+    const line = this.#line + text;
+    const isWhole = text.endsWith('\n');
+    if (this.#state === 'size' && line.length > MAX_SIZE_LINE_BYTES + Number(isWhole))
+      throw new MessageFault('A chunk is malformed.');
+    if (this.#state === 'trailer') this.#trailerBytes += text.length;
+    if (this.#trailerBytes > MAX_TRAILER_BYTES) throw new MessageFault('The trailer is too long.');
+    this.#line = isWhole ? '' : line;
+    if (!isWhole) return;
     if (this.#state === 'trailer') {
       if (!line.endsWith('\r\n')) throw new MessageFault('The trailer is malformed.');
       this.done = line === '\r\n';

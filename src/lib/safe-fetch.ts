@@ -46,6 +46,8 @@ export interface SafeFetchDeps {
 }
 
 const MOST_REDIRECTS = 5;
+/** They count as neither head nor body, and could go on until the deadline. */
+const MOST_INTERIM = 16;
 
 export function createSafeFetch({
   allowPrivate,
@@ -92,6 +94,11 @@ export function createSafeFetch({
         agent: false,
         signal,
         ...(ca === undefined ? {} : { ca }),
+      });
+      let interim = 0;
+      request.on('information', () => {
+        if (++interim > MOST_INTERIM)
+          request.destroy(new SafeFetchError('broken', 'sent too many interim responses'));
       });
       request.on('response', resolve);
       request.on('error', reject);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { exitOf, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createPaidUpstreams, type PaidUpstreams } from '../../src/proxy/pool/paid.ts';
-import type { CheckResult, Dialled, Protocol } from '../../src/proxy/proxy.ts';
+import type { CheckResult, Dialled, Proof, Protocol } from '../../src/proxy/proxy.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
 import { proxyKeyOf } from '../../src/proxy/targets/site.ts';
@@ -15,7 +15,6 @@ const ALIVE = {
   totalMs: 5,
   anonymity: 'elite',
   tampering: [],
-  proof: 'tls',
 } as const;
 const MINUTE = 60_000;
 
@@ -26,10 +25,10 @@ let checked: Dialled[];
 let broken: Extract<CheckResult, { verdict: 'dead' }>['error'] | null;
 /** No judge can decide it. */
 let undecidable: Protocol | null;
-let hasWitness: boolean;
+let proof: Proof;
 let paid: PaidUpstreams;
 beforeEach(() => {
-  [now, list, exits, checked, hasWitness] = [0, '', ['198.51.100.1'], [], true];
+  [now, list, exits, checked, proof] = [0, '', ['198.51.100.1'], [], 'tls'];
   [broken, undecidable] = [null, null];
   paid = createPaidUpstreams({
     sources: [OWN, { ...OWN, name: 'free', url: 'file:///free.txt', logins: false }],
@@ -52,7 +51,7 @@ beforeEach(() => {
         return {
           verdict: 'alive',
           ...ALIVE,
-          proof: hasWitness ? 'tls' : 'echoed',
+          proof,
           tampering: [],
           exitIp: exits[checked.length % exits.length] ?? '',
         };
@@ -104,31 +103,36 @@ test('an upstream with changing exits has none to show', async () => {
   expect(one).not.toBe(other);
 });
 
-test('one that is doubted is soon checked again, leaves when it has failed, and is soon back', async () => {
-  await begin('http://u:p@p.example.test:80\n', 2);
-  const [before, key] = [paid.version(), 'http://p.example.test:80#'];
-  now += MINUTE;
-  broken = 'timeout';
-  paid.doubt(`${key}unknown`);
-  const [first] = paid.alive();
-  if (!first) throw new Error('nothing works');
-  expect(proxyKeyOf(first)).toStartWith(key);
-  expect(proxyKeyOf(first)).not.toContain('u:p');
-  paid.doubt(proxyKeyOf(first));
-  await until(() => paid.alive().length === 0);
-  expect(paid.version()).toBeGreaterThan(before);
-  // However long it was away, it is back within a minute.
-  const count = checked.length;
-  now += 10 * MINUTE;
-  await until(() => checked.length === count + 2);
-  broken = null;
-  now += MINUTE;
-  await until(() => paid.alive().length === 2);
-}, 15_000);
+test.each(['tls', 'relayed'] as const)(
+  'one that is doubted is soon checked again, leaves when it has failed, and is soon back (%s)',
+  async (shown) => {
+    proof = shown;
+    await begin('http://u:p@p.example.test:80\n', 2);
+    const [before, key] = [paid.version(), 'http://p.example.test:80#'];
+    now += MINUTE;
+    broken = 'timeout';
+    paid.doubt(`${key}unknown`);
+    const [first] = paid.alive();
+    if (!first) throw new Error('nothing works');
+    expect(proxyKeyOf(first)).toStartWith(key);
+    expect(proxyKeyOf(first)).not.toContain('u:p');
+    paid.doubt(proxyKeyOf(first));
+    await until(() => paid.alive().length === 0);
+    expect(paid.version()).toBeGreaterThan(before);
+    // However long it was away, it is back within a minute.
+    const count = checked.length;
+    now += 10 * MINUTE;
+    await until(() => checked.length === count + 2);
+    broken = null;
+    now += MINUTE;
+    await until(() => paid.alive().length === 2);
+  },
+  15_000,
+);
 
 test('what was proven stays while no witness is available, but nothing new is believed', async () => {
   await begin('http://u:p@p.example.test:80\n', 2);
-  hasWitness = false;
+  proof = 'echoed';
   list += 'http://u:p@q.example.test:80\n';
   const count = checked.length;
   now += 61 * MINUTE;

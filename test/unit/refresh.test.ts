@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { breathe } from '../../src/lib/schedule.ts';
+import { keyOf } from '../../src/proxy/discovery/key.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
 import { createCandidates } from '../../src/proxy/refresh/candidates.ts';
@@ -37,6 +38,20 @@ describe('a refresh', () => {
     expect(job).toMatchObject({ fetched: 9, candidates: 3, checked: 3 });
     expect(pool.network.asked.length).toBe(3);
   });
+
+  test.each([3000, 200_000])(
+    'does not scan an address with thousands of ports: a pool of %d',
+    async (maxPool) => {
+      const ports = Array.from({ length: 6000 }, (_, index) => `http://192.0.2.1:${10_000 + index}`);
+      await open(
+        { many: ports.slice(0, 3000), more: ports.slice(3000), few: list(9, '192.0.2') },
+        { maxPool },
+      );
+      for (const _ of [1, 2]) await pool.refresh();
+      expect(new Set(pool.network.asked.filter((url) => ports.includes(url))).size).toBe(1000);
+      expect(pool.network.asked).toContain('http://192.0.2.9:80');
+    },
+  );
 
   test('continues when a list fails, and names it', async () => {
     await open({ broken: new Error('HTTP 503'), good: list(2, '192.0.2') });
@@ -280,6 +295,20 @@ test('one server that answers on all its ports takes neither the pool nor the ch
   const [own, rest] = ['203.0.113.', '192.0.'].map((start) => items.filter(({ ip }) => ip.startsWith(start)));
   expect(own?.length).toBeLessThan(16 + pool.options.concurrency);
   expect(rest?.length).toBe(100);
+});
+
+test('an own list has all its ports, and its login makes due what a public list names and was tried', async () => {
+  await open();
+  const pass = createPass(pool.state, Math.random, 0);
+  const candidates = createCandidates(pass, createLogins(), 1);
+  const add = (port: number, login: string | null) =>
+    candidates.add(0, 'http', '192.0.2.1', port, { country: null, login, isOwn: login !== null });
+  const tried = keyOf('http', '192.0.2.1', 1);
+  pass.begin(tried);
+  pass.end(tried, 'forgotten');
+  expect([add(1, null), add(1, 'a:b'), add(1, 'a:b')]).toEqual([false, true, false]);
+  for (let port = 2; port < 1010; port++) add(port, null);
+  expect([add(2000, null), add(2000, 'a:b'), candidates.fresh.size]).toEqual([false, true, 1001]);
 });
 
 describe('a list of a million entries', () => {

@@ -48,6 +48,7 @@ const pages: Record<string, RequestListener> = {
     });
   },
   '/silent': () => {},
+  '/interim': (_, { socket }) => socket?.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(17)),
   '/reset': (request, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write('abc');
     setTimeout(() => request.socket.destroy(), 30);
@@ -163,6 +164,10 @@ describe('a body', () => {
   test('that drips is cut off at the deadline', async () => {
     const { kind, message } = await drain(`${base}/drip`, { timeoutMs: 200 });
     expect({ kind, message }).toEqual({ kind: 'timeout', message: 'timed out after 0.2 s' });
+  });
+
+  test('behind many interim responses is not waited for', async () => {
+    expect(await drain(`${base}/interim`, { timeoutMs: 2000 })).toMatchObject({ kind: 'broken' });
   });
 
   test('that never begins is cut off at the deadline', async () => {

@@ -194,6 +194,14 @@ describe('JSON', () => {
     expect(parse('json', list, 'http')).toMatchObject({ taken: ['http://8.8.8.1:80'] });
   });
 
+  test('with more ports than one address has is read in part', () => {
+    const protocols = Array.from({ length: 300 }, (_, i) => ({ type: 'http', port: i + 1 }));
+    for (const list of [{ protocols }, { protocols: [{ port: 1 }, { port: 2, protocols }] }])
+      expect(parse('json', JSON.stringify([{ ip: '8.8.8.1', ...list }]), 'http').taken.length).toBeLessThan(
+        100,
+      );
+  });
+
   test('with text that is expensive to parse is refused', () => {
     const list = JSON.stringify([
       { ip: ':'.repeat(100_000), port: 1 },

@@ -64,6 +64,8 @@ describe('a list of URLs', () => {
       ['https://lists.example/http-and-socks5.html', 'lists.example/http-and-socks5.html', 'html', null],
       ['file:///var/lists/https.txt', '/var/lists/https.txt', 'lines', 'https', true],
       ['https://lists.example/socks5.txt', 'lists.example/socks5.txt (2)', 'lines', 'socks5'],
+      ['http://u:12/secret@lists.example/a', 'lists.example/a', 'lines', null],
+      ['http://u:12/secret@lists.example:99999/a', 'http://***@lists.example:99999/a', 'lines', null],
     ] as const;
     expect<unknown>(await loadSources(` ${lists.map(([url]) => url).join(' , ')}, `, noFile)).toEqual(
       lists.map(([url, name, format, protocol, logins = false]) => ({ name, url, format, protocol, logins })),

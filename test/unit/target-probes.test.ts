@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { parseConfig } from '../../src/config.ts';
-import { openingReader } from '../../src/proxy/check/http.ts';
+import { answerReader, openingReader } from '../../src/proxy/check/http.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
 import { type Asker, createAsker, type Expected } from '../../src/proxy/targets/ask.ts';
 import { createProbes, PROBE_GAP_MS } from '../../src/proxy/targets/probes.ts';
@@ -182,8 +182,27 @@ test('a body of tiny chunks is read, and one of an impossible length is not', ()
   };
   const tiny = '1\r\na\r\n'.repeat(1600);
   expect(heard('Transfer-Encoding: chunked', tiny)?.body).toBe('a'.repeat(1600));
+  expect(() => heard('A: b\r\n'.repeat(2000), '')).toThrow('longer than 8 KB');
   for (const length of ['-5', 'five', '1e999', '0x10'])
     expect(() => heard(`Content-Length: ${length}`, tiny)).toThrow('length of the body is malformed');
+});
+
+test.each([
+  ['of an answer', answerReader()],
+  ['of an opening', openingReader(16_384)],
+])('the chunk sizes %s are not read without end', (_, read) => {
+  const inbox = new Inbox();
+  inbox.add(Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'));
+  const piece = Buffer.from(`1;${'x'.repeat(250)}\r\na\r\n`.repeat(256));
+  const more = () => {
+    inbox.add(piece);
+    return read(inbox) === undefined;
+  };
+  let bytes = 0;
+  try {
+    while (more()) bytes += piece.length;
+  } catch {}
+  expect(bytes).toBeLessThan(400_000);
 });
 
 test('what is expected of a target is written behind its URL', () => {

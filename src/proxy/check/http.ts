@@ -16,6 +16,9 @@ const MAX_HEAD_BYTES = 8 * 1024;
 /** Our judge's answers are about 1 KB. Anything longer was tampered with. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 
+/** Chunks of a few bytes each, with their sizes and extensions, are this many times as long as what they contain. */
+const MOST_FRAMING = 16;
+
 /** Maximum `Retry-After` that is accepted. */
 const MAX_RETRY_AFTER_S = 3600;
 
@@ -75,6 +78,7 @@ export function openingReader(maxBytes: number): Reader<{ status: number; body: 
   const body = new Inbox();
   let status: number | undefined;
   let end: BodyEnd | undefined;
+  let received = 0;
   return (inbox) => {
     if (status === undefined) {
       const head = readHead(inbox);
@@ -85,8 +89,9 @@ export function openingReader(maxBytes: number): Reader<{ status: number; body: 
       const framing = hasText ? framingOf(head, 'until close') : 'none';
       end = bodyEnd(framing, (part) => body.add(part));
     }
-    inbox.take(end?.take(inbox.view()) ?? 0);
-    if (!end?.done && body.size < maxBytes && !inbox.ended) return undefined;
+    received += inbox.take(end?.take(inbox.view()) ?? 0)?.length ?? 0;
+    const isEnough = body.size >= maxBytes || received > maxBytes * MOST_FRAMING;
+    if (!end?.done && !isEnough && !inbox.ended) return undefined;
     return { status, body: body.view().toString('utf8', 0, Math.min(maxBytes, body.size)) };
   };
 }
@@ -126,9 +131,11 @@ function bodyReader(head: Head, max: number): Reader<Buffer> {
   const body = new Inbox();
   const end = bodyEnd(framing, (part) => body.add(part));
   const announced = () => (framing === 'until close' ? 0 : end.left);
+  let received = 0;
   return (inbox) => {
-    inbox.take(end.take(inbox.view()));
-    if (body.size + announced() > max) throw new CheckFault('bad_answer', 'too long an answer');
+    received += inbox.take(end.take(inbox.view()))?.length ?? 0;
+    if (body.size + announced() > max || received > max * MOST_FRAMING)
+      throw new CheckFault('bad_answer', 'too long an answer');
     return end.done || (framing === 'until close' && inbox.ended) ? body.remainder() : undefined;
   };
 }

@@ -49,6 +49,7 @@ interface Known {
   /** The exit of the last check; an upstream with several of them has none. */
   exit: string | null;
   rotates: boolean;
+  worked?: boolean;
   failures: number;
   checkedAt: number;
   nextCheck: number;
@@ -89,10 +90,11 @@ export function createPaidUpstreams(options: PaidOptions): PaidUpstreams {
     if (factsOf(upstream.works) !== factsOf(works)) version++;
     upstream.works = works;
     upstream.keys = works.map(proxyKeyOf);
+    upstream.worked ||= works.length > 0;
     upstream.checkedAt = now;
     upstream.failures = works.length > 0 ? 0 : upstream.failures + 1;
     // What has worked comes back, and its users may have nothing else. What never has may be a login that has expired.
-    const doublings = Math.min(upstream.failures, upstream.exit === null ? 10 : 1);
+    const doublings = Math.min(upstream.failures, upstream.worked ? 1 : 10);
     const pause = works.length > 0 ? CHECK_EVERY_MS : GAP_MS * 2 ** doublings;
     upstream.nextCheck = now + Math.min(CHECK_EVERY_MS, pause);
     if (!isNews) return;

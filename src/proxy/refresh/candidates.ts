@@ -38,10 +38,17 @@ export interface Candidates {
 interface Said {
   country: string | null;
   login: Login | null;
+  /** Whether the list is the operator's own, and may name any number of ports. */
+  isOwn?: boolean | undefined;
 }
 
 /** More than all public lists have together. Entries beyond it wait for a later refresh. */
 const MOST = 3_000_000;
+
+/** Maximum number of entries of one address in all public lists together: more would be a scan of its ports. */
+const MOST_OF_ADDRESS = 1_000;
+/** Addresses are counted in this many places. Those that share one, in this pass, count as one. */
+const PLACES = 2 ** 20;
 
 /** What one network may have of a pool that cannot hold all that is listed: a share, but at most about one for each of its addresses. */
 const NETWORK = { share: 1 / 100, least: 16, most: 256 } as const;
@@ -54,6 +61,7 @@ export function createCandidates(
   const crowd = createCrowd(Math.min(NETWORK.most, Math.max(NETWORK.least, maxPool * NETWORK.share)));
   const seen = createSeen();
   const named = createSeen();
+  const counts = new Uint16Array(PLACES);
   /** Logins in the pool, by key. */
   const stored = new Map<number, Login>();
   const changed = new Map<number, Endpoint & { login: Login }>();
@@ -68,6 +76,16 @@ export function createCandidates(
   function makeRoom(): void {
     end /= 2;
     for (const rows of [fresh, again]) rows.keep((key) => pass.placeOf(key) < end);
+  }
+
+  /** Records that a list names an entry. Returns false if one did before, or if too many of its address are named. */
+  function name(key: number, ip: string, isOwn: boolean): boolean {
+    if (named.has(key)) return false;
+    const place = Math.floor(pass.placeOf(keyOf('any', ip, 0)) * PLACES);
+    const count = counts[place] ?? 0;
+    if (count >= MOST_OF_ADDRESS && !isOwn) return false;
+    if (!isOwn) counts[place] = count + 1;
+    return named.add(key);
   }
 
   /** Records a login that changes for the pool. Returns true if a proxy may be another one than was tried. */
@@ -90,17 +108,20 @@ export function createCandidates(
       if (login !== null) stored.set(key, login);
       if (rank !== 'none') ranked[rank].push({ protocol, ip, port, login, lastChecked });
     },
-    add(source, kind, ip, port, { country, login }) {
+    add(source, kind, ip, port, { country, login, isOwn = false }) {
       if (login !== null && isOther(ip, port, login)) return false;
       const isNews = login !== null && offer(ip, port, login);
       const key = keyOf(kind, ip, port);
+      if (end < 1 && pass.placeOf(key) >= end) return false;
+      // A new login makes an entry due that was tried without it.
+      const isFirst = name(key, ip, isOwn);
+      if (named.size >= MOST * (2 - end)) makeRoom();
+      if (!isFirst && !(isNews && pass.noveltyOf(key, source) === 'tried')) return false;
       if (kind === 'any' ? PROTOCOLS.some((one) => seen.has(keyOf(one, ip, port))) : seen.has(key))
         return false;
       const novelty = isNews ? 'new' : pass.noveltyOf(key, source);
-      if (novelty === 'tried' || (end < 1 && pass.placeOf(key) >= end)) return false;
-      if (!named.add(key)) return false;
+      if (novelty === 'tried') return false;
       (novelty === 'new' ? fresh : again).add({ key, kind, ip, port, source, country });
-      if (fresh.size + again.size >= MOST) makeRoom();
       return novelty === 'new';
     },
     isKnown: ({ protocol, ip, port }) => seen.has(keyOf(protocol, ip, port)),

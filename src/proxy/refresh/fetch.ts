@@ -89,7 +89,7 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
       onCandidate(kind, ip, port, country, login) {
         progress.found++;
         job.fetched++;
-        if (candidates.add(index, kind, ip, port, { country, login })) progress.fresh++;
+        if (candidates.add(index, kind, ip, port, { country, login, isOwn: source.logins })) progress.fresh++;
       },
     });
   }

@@ -9,12 +9,11 @@ interface Provider {
   format: SourceFormat;
   /** Name of each list in the URL, and the protocol of its entries; `null` if the entries give it. */
   lists: Readonly<Record<string, Protocol | null>>;
-  /** Licence or terms as the provider states them. They apply to the operator of this server. */
-  terms: string;
+  /** Licence or terms as the provider states them, if any. They apply to the operator of this server. */
+  terms?: string;
 }
 
 const RAW = 'https://raw.githubusercontent.com';
-const UNSTATED = 'terms not stated';
 
 const three = { http: 'http', socks4: 'socks4', socks5: 'socks5' } as const;
 const four = { ...three, https: 'https' } as const;
@@ -65,14 +64,12 @@ export const PROVIDERS: readonly Provider[] = [
     url: 'https://openproxylist.xyz/{list}.txt',
     format: 'lines',
     lists: four,
-    terms: UNSTATED,
   },
   {
     name: 'roosterkid',
     url: `${RAW}/roosterkid/openproxylist/refs/heads/main/{list}_RAW.txt`,
     format: 'lines',
     lists: { HTTPS: 'https', SOCKS4: 'socks4', SOCKS5: 'socks5' },
-    terms: UNSTATED,
   },
   {
     name: 'sunny9577',
@@ -86,21 +83,18 @@ export const PROVIDERS: readonly Provider[] = [
     url: `${RAW}/zloi-user/hideip.me/refs/heads/main/{list}.txt`,
     format: 'lines',
     lists: { connect: 'https', https: 'https', socks4: 'socks4', socks5: 'socks5' },
-    terms: UNSTATED,
   },
   {
     name: 'spys.me',
     url: 'https://spys.me/proxy.txt',
     format: 'lines',
     lists: { '': 'http' },
-    terms: UNSTATED,
   },
   {
     name: 'free-proxy-list.net',
     url: 'https://{list}/',
     format: 'html',
     lists: { 'free-proxy-list.net': 'http', 'us-proxy.org': 'http', 'socks-proxy.net': null },
-    terms: UNSTATED,
   },
   {
     name: 'databay-labs',
@@ -114,7 +108,6 @@ export const PROVIDERS: readonly Provider[] = [
     url: `${RAW}/dpangestuw/Free-PROXY/refs/heads/main/{list}_proxies.txt`,
     format: 'lines',
     lists: three,
-    terms: UNSTATED,
   },
   {
     name: 'ebrasha',
@@ -128,14 +121,12 @@ export const PROVIDERS: readonly Provider[] = [
     url: `${RAW}/hproxy-com/free-proxy-list/refs/heads/main/{list}.txt`,
     format: 'lines',
     lists: four,
-    terms: UNSTATED,
   },
   {
     name: 'iplocate',
     url: `${RAW}/iplocate/free-proxy-list/refs/heads/main/protocols/{list}.txt`,
     format: 'lines',
     lists: four,
-    terms: UNSTATED,
   },
   {
     name: 'mauricegift',
@@ -156,21 +147,18 @@ export const PROVIDERS: readonly Provider[] = [
     url: `${RAW}/ObcbO/getproxy/refs/heads/master/file/{list}.txt`,
     format: 'lines',
     lists: four,
-    terms: UNSTATED,
   },
   {
     name: 'dinoz0rg',
     url: `${RAW}/dinoz0rg/proxy-list/refs/heads/main/checked_proxies/{list}.txt`,
     format: 'lines',
     lists: three,
-    terms: UNSTATED,
   },
   {
     name: 'hookzof',
     url: `${RAW}/hookzof/socks5_list/refs/heads/master/proxy.txt`,
     format: 'lines',
     lists: { '': 'socks5' },
-    terms: UNSTATED,
   },
   {
     name: 'fyvri',
@@ -184,63 +172,54 @@ export const PROVIDERS: readonly Provider[] = [
     url: `${RAW}/wiki/gfpcom/free-proxy-list/lists/{list}.txt`,
     format: 'lines',
     lists: four,
-    terms: UNSTATED,
   },
   {
     name: 'docip',
     url: 'https://www.docip.net/data/free.json',
     format: 'json',
     lists: { '': 'http' },
-    terms: UNSTATED,
   },
   {
     name: '66daili',
     url: 'http://api.66daili.com/?format=json',
     format: 'json',
     lists: { '': 'http' },
-    terms: UNSTATED,
   },
   {
     name: 'roundproxies',
     url: 'https://roundproxies.com/api/get-free-proxies/?limit=50&page=1&sort_by=lastChecked&sort_type=desc',
     format: 'json',
     lists: { '': null },
-    terms: UNSTATED,
   },
   {
     name: 'scdn',
     url: 'https://proxy.scdn.io/get_proxies.php?protocol=&country=&per_page=100&page=1',
     format: 'json',
     lists: { '': null },
-    terms: UNSTATED,
   },
   {
     name: 'proxy-list.download',
     url: 'https://www.proxy-list.download/api/v1/get?type={list}',
     format: 'lines',
     lists: four,
-    terms: UNSTATED,
   },
   {
     name: 'pubproxy',
     url: 'http://pubproxy.com/api/proxy?limit=20&format=txt',
     format: 'lines',
     lists: { '': 'http' },
-    terms: UNSTATED,
   },
   {
     name: 'kuaidaili',
     url: 'https://www.kuaidaili.com/free/inha/1/',
     format: 'html',
     lists: { '': 'http' },
-    terms: UNSTATED,
   },
   {
     name: 'ip3366',
     url: 'http://www.ip3366.net/free/?stype=1',
     format: 'html',
     lists: { '': 'http' },
-    terms: UNSTATED,
   },
 ];
 

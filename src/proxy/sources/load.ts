@@ -7,6 +7,7 @@ import { Value } from '@sinclair/typebox/value';
 import { ConfigError } from '../../errors.ts';
 import { ruleOf } from '../../http/errors.ts';
 import { parseForeignJson } from '../../lib/foreign-json.ts';
+import { masked } from '../../lib/masked.ts';
 import { EXPECTS, oneOf } from '../../lib/schema.ts';
 import { PROTOCOLS, type Protocol } from '../proxy.ts';
 import { CATALOGUE } from './catalogue.ts';
@@ -103,7 +104,10 @@ function fromUrls(items: readonly string[]): Source[] {
   const names = new Set<string>();
   return items.map((item) => {
     const url = new URL(item);
-    const base = url.protocol === 'file:' ? url.pathname : url.host + url.pathname.replace(/\/$/, '');
+    // A slash in a password makes the password a port and a path.
+    const shown = masked('PROXY_SOURCES', item);
+    const { host, pathname } = URL.canParse(shown) ? new URL(shown) : { host: shown, pathname: '' };
+    const base = url.protocol === 'file:' ? url.pathname : host + pathname.replace(/\/$/, '');
     let name = base;
     for (let n = 2; names.has(name); n++) name = `${base} (${n})`;
     names.add(name);

@@ -34,19 +34,23 @@ const PASSWORD_FIELDS = ['password', 'pass'];
 /** Nested objects in which lists describe the address. */
 const NESTED_FIELDS = ['geolocation', 'ip_data', 'location', 'geo'];
 
+/** Maximum number of ports of one address. */
+const MOST_PORTS = 64;
+
 /**
  * Takes a proxy described by named fields, in any of the shapes that lists use. Returns false if there is no address.
  */
-export function takeRecord(fields: Fields, sink: CandidateSink): boolean {
+export function takeRecord(fields: Fields, sink: CandidateSink, isWhole = true): boolean {
   const address = textOf(ADDRESS_FIELDS.map((name) => fields[name]).find((value) => textOf(value) !== ''));
   if (address === '') return false;
   const port = textOf(fields.port);
   const country = countryOf(fields);
   const said = fields.protocols ?? fields.protocol;
-  if (Array.isArray(said) && isRecord(said[0])) {
+  if (isWhole && Array.isArray(said) && isRecord(said[0])) {
     // One address with several ports: `protocols: [{ type, port }]`.
-    for (const part of said)
-      takeRecord({ ip: address, port, country, ...loginIn(fields), ...(isRecord(part) ? part : {}) }, sink);
+    const common = { ip: address, port, country, ...loginIn(fields) };
+    for (const part of said.slice(0, MOST_PORTS).filter(isRecord))
+      takeRecord({ ...common, ...part }, sink, false);
     return true;
   }
   const protocols = protocolsIn(said ?? fields.type);
