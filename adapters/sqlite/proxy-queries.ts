@@ -1,25 +1,63 @@
-import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { ProxyFilter, ProxyRecord, Sort } from '../../src/proxy/proxy.ts';
 import type { Database } from './database.ts';
 import { RECORD } from './proxy-rows.ts';
-import { countQuery, idsQuery, type Sql, where } from './proxy-sql.ts';
+import {
+  type Access,
+  countedPart,
+  countQuery,
+  idsQuery,
+  needsRows,
+  type Part,
+  pageQuery,
+  type Sql,
+  where,
+} from './proxy-sql.ts';
 
 /** Queries of the pool by a single statement. */
 export interface ProxyQueries {
   select<Row>(query: Sql): Row[];
   count(filter: ProxyFilter): number;
+  /** Returns the IDs of a page, all for a limit of -1. `total`: the number of matches, if it is known. */
+  page(filter: ProxyFilter, part: Part & { total?: number }): number[];
+  /** Returns the IDs of all matches, in any order. */
+  ids(filter: ProxyFilter): number[];
+  /** Reports whether a walk in the order of `dependable` would read many rows for each of the matches. */
+  areRare(filter: ProxyFilter, total?: number): boolean;
   /** Returns the records of the IDs, in order, if they exist and match. */
   load(ids: readonly number[], filter: ProxyFilter): ProxyRecord[];
   /** Removes a condition that every record of a pool without logins meets, because counting it would need a walk. */
   simplified(filter: ProxyFilter): ProxyFilter;
 }
 
+/** Rows that are read in their order in the time in which an index finds one of them. */
+const ROWS = 9;
+
 export function createProxyQueries(database: Database): ProxyQueries {
   const anyLogin = database.prepare<{ id: number }>('SELECT id FROM proxies WHERE login IS NOT NULL LIMIT 1');
   const select = <Row>({ text, values }: Sql) => database.prepare<Row>(text).all(...values);
+  const idsOf = (query: Sql) => select<{ id: number }>(query).map(({ id }) => id);
+  const counted = (filter: ProxyFilter, access: Access) =>
+    select<{ total: number }>(countQuery(filter, access))[0]?.total ?? 0;
+  /** Number of matches, as far as the counts tell. */
+  const most = (filter: ProxyFilter) => counted(countedPart(filter), 'index');
+
+  function accessTo(filter: ProxyFilter, sort: Sort = 'dependable'): Access {
+    return needsRows(filter, sort) && most(filter) * ROWS > most({}) ? 'rows' : 'index';
+  }
+
+  const areRare = (filter: ProxyFilter, total?: number) =>
+    accessTo(filter) === 'rows' && (total ?? counted(filter, 'rows')) * ROWS < most(filter);
+
   return {
     select,
+    areRare,
+    count: (filter) => counted(filter, accessTo(filter)),
+    ids: (filter) => idsOf(idsQuery(filter, accessTo(filter))),
 
-    count: (filter) => select<{ total: number }>(countQuery(filter))[0]?.total ?? 0,
+    page(filter, { total, ...part }) {
+      const isWalk = part.sort === 'dependable' && !areRare(filter, total);
+      return idsOf(pageQuery(filter, part, isWalk ? 'index' : accessTo(filter, part.sort)));
+    },
 
     load(ids, filter) {
       const { text, values } = where(filter);
@@ -40,6 +78,7 @@ export function createProxyQueries(database: Database): ProxyQueries {
 }
 
 interface Draw {
+  queries: Pick<ProxyQueries, 'ids'>;
   filter: ProxyFilter;
   /** Number of matches. */
   total: number;
@@ -59,7 +98,10 @@ const PATIENCE = 2;
  * Returns up to `limit` IDs of matches, drawn without replacement, each set and each order equally likely: by trying
  * random IDs, or by drawing from a list of the matches, whichever is cheaper.
  */
-export function drawIds(database: Database, { filter, total, limit = total, random }: Draw): number[] {
+export function drawIds(
+  database: Database,
+  { queries, filter, total, limit = total, random }: Draw,
+): number[] {
   const wanted = Math.min(limit, total);
   if (wanted <= 0) return [];
   const { low, high } = span(database);
@@ -74,18 +116,12 @@ export function drawIds(database: Database, { filter, total, limit = total, rand
     }
     if (drawn.size === wanted) return [...drawn];
   }
-  return drawFrom(list(database, filter), wanted, random);
+  return drawFrom(queries.ids(filter), wanted, random);
 }
 
 function span(database: Database): { low: number; high: number } {
   const sql = 'SELECT (SELECT min(id) FROM proxies) AS low, (SELECT max(id) FROM proxies) AS high';
   return database.prepare<{ low: number; high: number }>(sql).get() ?? { low: 0, high: 0 };
-}
-
-function list(database: Database, filter: ProxyFilter): number[] {
-  const { text, values } = idsQuery(filter);
-  const rows = database.prepare<{ id: number }>(text).all(...values);
-  return rows.map(({ id }) => id);
 }
 
 /** The first steps of a Fisher-Yates shuffle. */

@@ -4,7 +4,7 @@ import type { Endpoint, ProxyFilter, Sort } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Database } from './database.ts';
 import { drawIds, type ProxyQueries } from './proxy-queries.ts';
-import { type Cursor, pageQuery, walkQuery } from './proxy-sql.ts';
+import { type Cursor, walkQuery } from './proxy-sql.ts';
 
 interface ProxyWalksOptions {
   queries: ProxyQueries;
@@ -17,8 +17,10 @@ interface ProxyWalksOptions {
 /** Reads all matches in short steps. */
 export function createProxyWalks(
   database: Database,
-  { queries: { select, count, load, simplified }, random, steps }: ProxyWalksOptions,
+  { queries, random, steps }: ProxyWalksOptions,
 ): Pick<ProxyStore, 'stream' | 'endpoints' | 'responseTimes'> {
+  const { select, count, load, page, areRare, simplified } = queries;
+
   /** Yields the records of the IDs, in batches, if they still match when they are read. */
   async function* loadInSteps(ids: readonly number[], filter: ProxyFilter) {
     for (const some of slices(ids, steps.records)) {
@@ -29,10 +31,11 @@ export function createProxyWalks(
     }
   }
 
-  /** Returns every matching ID in an order without an index. */
-  function sortedIds(filter: ProxyFilter, order: Sort | 'random'): number[] {
-    if (order === 'random') return drawIds(database, { filter, total: count(filter), random });
-    return select<{ id: number }>(pageQuery(filter, order, -1, 0)).map(({ id }) => id);
+  /** Returns every matching ID at once, or `null` if a walk finds them in the order step by step. */
+  function sortedIds(filter: ProxyFilter, order: Sort | 'random'): number[] | null {
+    if (order === 'random') return drawIds(database, { queries, filter, total: count(filter), random });
+    if (order === 'dependable' && !areRare(filter)) return null;
+    return page(filter, { sort: order, limit: -1, offset: 0 });
   }
 
   /** Yields every match, most dependable first, from the index. */
@@ -74,11 +77,14 @@ export function createProxyWalks(
   return {
     async *stream(wanted, order = 'dependable') {
       const filter = simplified(wanted);
-      const ids = order === 'dependable' ? [...(await gather(filter))] : sortedIds(filter, order);
-      yield* loadInSteps(ids, filter);
+      yield* loadInSteps(sortedIds(filter, order) ?? [...(await gather(filter))], filter);
     },
 
-    endpoints: (filter) => walk(simplified(filter)),
+    async *endpoints(wanted) {
+      const filter = simplified(wanted);
+      const ids = sortedIds(filter, 'dependable');
+      yield* ids === null ? walk(filter) : loadInSteps(ids, filter);
+    },
 
     async *responseTimes() {
       for await (const step of walkKeys({ status: 'alive' })) yield step.map(({ slowness }) => slowness);

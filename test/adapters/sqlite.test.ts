@@ -6,6 +6,7 @@ import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createProxyWalks } from '../../adapters/sqlite/proxy-walks.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { type ProxyFilter, SORTS } from '../../src/proxy/proxy.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
 import { auditStoreConformance } from '../conformance/audit-store.ts';
@@ -14,7 +15,7 @@ import { imageSearchConformance } from '../conformance/image-search.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
-import { image } from '../support/stores/records.ts';
+import { drafts, image } from '../support/stores/records.ts';
 import { sqliteOpener } from '../support/stores/sqlite.ts';
 
 const opener = sqliteOpener((path) => openDatabase(bunRuntime.openSqlite, path));
@@ -55,6 +56,37 @@ describe('in steps so small that few rows take many', () => {
   );
 });
 
+test('no filter and no order of a list looks up every proxy by an index, which takes nine times as long as reading all', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const asked = new Set<string>();
+  const prepare = <Row>(sql: string) => {
+    asked.add(sql);
+    return database.prepare<Row>(sql);
+  };
+  const proxies = createSqliteProxies({ ...database, prepare });
+  await proxies.save(drafts(40, (index) => ({ proof: index === 7 ? 'tls' : 'relayed' })));
+  const filters: ProxyFilter[] = [
+    { tampers: false },
+    { proofs: ['tls'] },
+    { checkedSince: 1 },
+    { minUptime: 0 },
+  ];
+  // The index has the response time.
+  const sorts = SORTS.filter((sort) => sort !== 'response_time');
+  for (const filter of [{}, ...filters]) {
+    for (const sort of sorts) await proxies.find({ filter, sort, offset: 0, limit: 9 });
+    await proxies.sample(filter, 9);
+    await Array.fromAsync(proxies.endpoints(filter));
+  }
+  const queries = [...asked].filter((sql) => /FROM proxies (NOT )?INDEXED/.test(sql));
+  expect(queries.length).toBeGreaterThan(filters.length * sorts.length);
+  const steps = queries.flatMap((sql) =>
+    database.prepare<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(),
+  );
+  expect(steps.filter(({ detail }) => /^SCAN proxies USING INDEX/.test(detail))).toEqual([]);
+  await database.close();
+});
+
 test('exports of 200,000 proxies that clients have stopped reading take 0.5 MB each at most', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const steps = { ids: 0, records: 0, endpoints: 500 };
@@ -65,7 +97,8 @@ test('exports of 200,000 proxies that clients have stopped reading take 0.5 MB e
     let last = 0;
     // Each step repeats the row that the one before it ended with, as if it had moved down.
     const select = () => Array.from({ length: 500 }, (_, index) => ({ id: last + index })) as never[];
-    const queries = { select, count: () => 0, load: () => [], simplified: () => ({}) };
+    const none = { page: () => [], ids: () => [], areRare: () => false };
+    const queries = { ...none, select, count: () => 0, load: () => [], simplified: () => ({}) };
     const walk = createProxyWalks(database, { queries, random: () => 0, steps }).endpoints({});
     const batches = walk[Symbol.asyncIterator]();
     const sizes = new Set<number | undefined>();
