@@ -87,6 +87,17 @@ test('no filter and no order of a list looks up every proxy by an index, which t
   await database.close();
 });
 
+test('other work gets its turn while the accesses of an outage are written', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const turns: string[] = [];
+  const accesses = Array.from({ length: 1000 }, (_, index): [string, number] => [`image${index}`, index]);
+  const writing = createSqliteImages(database).touch(new Map(accesses));
+  setImmediate(() => turns.push('other'));
+  await writing.then(() => turns.push('written'));
+  expect(turns).toEqual(['other', 'written']);
+  await database.close();
+});
+
 test('exports of 200,000 proxies that clients have stopped reading take 0.5 MB each at most', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const steps = { ids: 0, records: 0, endpoints: 500 };
