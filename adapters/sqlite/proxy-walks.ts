@@ -38,14 +38,14 @@ export function createProxyWalks(
     return page(filter, { sort: order, limit: -1, offset: 0 });
   }
 
-  /** Yields every match, most dependable first, from the index. */
-  async function* walkKeys(filter: ProxyFilter): AsyncGenerator<Cursor[]> {
+  /** Yields the keys and columns of every match, most dependable first, from the index. */
+  async function* walkKeys<Row extends Cursor>(filter: ProxyFilter, limit: number, columns = '') {
     let cursor: Cursor | null = null;
     for (;;) {
-      const step: Cursor[] = select(walkQuery(filter, steps.ids, cursor));
+      const step: Row[] = select(walkQuery(filter, limit, cursor, { columns }));
       yield step;
       cursor = step.at(-1) ?? null;
-      if (step.length < steps.ids) return;
+      if (step.length < limit) return;
       await setImmediate();
     }
   }
@@ -53,24 +53,17 @@ export function createProxyWalks(
   /** Returns every matching ID, most dependable first. A row that moves meanwhile counts once. */
   async function gather(filter: ProxyFilter): Promise<Set<number>> {
     const ids = new Set<number>();
-    for await (const step of walkKeys(filter)) for (const { id } of step) ids.add(id);
+    for await (const step of walkKeys(filter, steps.ids)) for (const { id } of step) ids.add(id);
     return ids;
   }
 
   /** Yields every match, most dependable first, in its state when it is read. */
   async function* walk(filter: ProxyFilter): AsyncGenerator<Endpoint[]> {
-    const columns = ', protocol, ip, port';
     const isNew = createIdSet();
-    let cursor: Cursor | null = null;
-    for (;;) {
-      const query = walkQuery(filter, steps.endpoints, cursor, { columns });
-      const step: (Cursor & Endpoint)[] = select(query);
-      cursor = step.at(-1) ?? null;
+    for await (const step of walkKeys<Cursor & Endpoint>(filter, steps.endpoints, ', protocol, ip, port')) {
       // A row that moved down after it was seen appears again.
       const fresh = step.filter(({ id }) => isNew(id));
       if (fresh.length > 0) yield fresh;
-      if (step.length < steps.endpoints) return;
-      await setImmediate();
     }
   }
 
@@ -87,7 +80,8 @@ export function createProxyWalks(
     },
 
     async *responseTimes() {
-      for await (const step of walkKeys({ status: 'alive' })) yield step.map(({ slowness }) => slowness);
+      for await (const step of walkKeys({ status: 'alive' }, steps.ids))
+        yield step.map(({ slowness }) => slowness);
     },
   };
 }
