@@ -81,14 +81,11 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
 
     async dueBy(time, limit) {
       const albums: AlbumRecord[] = [];
-      for (let offset = 0; albums.length < limit; ) {
-        const most = limit - albums.length;
-        const found = pairs((await redis.run('safe', DUE, keys, [time, offset, most])) as string[]);
+      for (let offset = 0; ; offset += limit) {
+        const found = pairs((await redis.run('safe', DUE, keys, [time, offset, limit])) as string[]);
         albums.push(...readable(found));
-        offset += found.length;
-        if (found.length < most) break;
+        if (albums.length >= limit || found.length < limit) return albums.slice(0, limit);
       }
-      return albums;
     },
 
     async *all() {

@@ -45,7 +45,7 @@ export function createSqliteProxies(
   const checkFence = createFences(database, 'proxies');
   const version = createProxyVersion(database);
   const queries = createProxyQueries(database);
-  const { count, load, page, simplified } = queries;
+  const { count, ids, load, page, simplified } = queries;
   const removal = { queries, version, checkFence, step: steps.removals };
 
   return {
@@ -54,7 +54,7 @@ export function createSqliteProxies(
         const filter = simplified(wanted);
         const total = count(filter);
         if (offset >= total || limit <= 0) return { items: [], total };
-        return { items: load(page(filter, { sort, limit, offset, total }), {}), total };
+        return { items: load(page({ filter, sort, offset, limit }), {}), total };
       });
     },
 
@@ -62,8 +62,7 @@ export function createSqliteProxies(
       return database.snapshot(() => {
         const filter = simplified(wanted);
         const total = count(filter);
-        const ids = drawIds(database, { queries, filter, total, limit, random });
-        return { items: load(ids, {}), total };
+        return { items: load(drawIds(database, { ids, filter, total, limit, random }), {}), total };
       });
     },
 

@@ -1,28 +1,18 @@
 import type { ProxyFilter, ProxyRecord, Sort } from '../../src/proxy/proxy.ts';
+import type { ProxyQuery } from '../../src/proxy/store.ts';
 import type { Database } from './database.ts';
 import { RECORD } from './proxy-rows.ts';
-import {
-  type Access,
-  countedPart,
-  countQuery,
-  idsQuery,
-  needsRows,
-  type Part,
-  pageQuery,
-  type Sql,
-  where,
-} from './proxy-sql.ts';
+import { type Access, countQuery, idsQuery, needsRows, pageQuery, type Sql, where } from './proxy-sql.ts';
 
 /** Queries of the pool by a single statement. */
 export interface ProxyQueries {
   select<Row>(query: Sql): Row[];
   count(filter: ProxyFilter): number;
-  /** Returns the IDs of a page, all for a limit of -1. `total`: the number of matches, if it is known. */
-  page(filter: ProxyFilter, part: Part & { total?: number }): number[];
-  /** Returns the IDs of all matches, in any order. */
-  ids(filter: ProxyFilter): number[];
+  page(query: ProxyQuery): number[];
+  /** Returns the IDs of all matches. Default: in any order. */
+  ids(filter: ProxyFilter, sort?: Sort): number[];
   /** Reports whether a walk in the order of `dependable` would read many rows for each of the matches. */
-  areRare(filter: ProxyFilter, total?: number): boolean;
+  areRare(filter: ProxyFilter): boolean;
   /** Returns the records of the IDs, in order, if they exist and match. */
   load(ids: readonly number[], filter: ProxyFilter): ProxyRecord[];
   /** Removes a condition that every record of a pool without logins meets, because counting it would need a walk. */
@@ -39,25 +29,17 @@ export function createProxyQueries(database: Database): ProxyQueries {
   const counted = (filter: ProxyFilter, access: Access) =>
     select<{ total: number }>(countQuery(filter, access))[0]?.total ?? 0;
   /** Number of matches, as far as the counts tell. */
-  const most = (filter: ProxyFilter) => counted(countedPart(filter), 'index');
-
-  function accessTo(filter: ProxyFilter, sort: Sort = 'dependable'): Access {
-    return needsRows(filter, sort) && most(filter) * ROWS > most({}) ? 'rows' : 'index';
-  }
-
-  const areRare = (filter: ProxyFilter, total?: number) =>
-    accessTo(filter) === 'rows' && (total ?? counted(filter, 'rows')) * ROWS < most(filter);
+  const most = ({ protocols, countries, excludeCountries, status }: ProxyFilter) =>
+    counted({ protocols, countries, excludeCountries, status }, 'index');
+  const accessTo = (filter: ProxyFilter, sort: Sort = 'dependable') =>
+    needsRows(filter, sort) && most(filter) * ROWS > most({}) ? 'rows' : 'index';
 
   return {
     select,
-    areRare,
     count: (filter) => counted(filter, accessTo(filter)),
-    ids: (filter) => idsOf(idsQuery(filter, accessTo(filter))),
-
-    page(filter, { total, ...part }) {
-      const isWalk = part.sort === 'dependable' && !areRare(filter, total);
-      return idsOf(pageQuery(filter, part, isWalk ? 'index' : accessTo(filter, part.sort)));
-    },
+    page: (query) => idsOf(pageQuery(query, accessTo(query.filter, query.sort))),
+    ids: (filter, sort) => idsOf(idsQuery(filter, accessTo(filter, sort), sort)),
+    areRare: (filter) => accessTo(filter) === 'rows' && counted(filter, 'rows') * ROWS < most(filter),
 
     load(ids, filter) {
       const { text, values } = where(filter);
@@ -78,7 +60,7 @@ export function createProxyQueries(database: Database): ProxyQueries {
 }
 
 interface Draw {
-  queries: Pick<ProxyQueries, 'ids'>;
+  ids: ProxyQueries['ids'];
   filter: ProxyFilter;
   /** Number of matches. */
   total: number;
@@ -98,10 +80,7 @@ const PATIENCE = 2;
  * Returns up to `limit` IDs of matches, drawn without replacement, each set and each order equally likely: by trying
  * random IDs, or by drawing from a list of the matches, whichever is cheaper.
  */
-export function drawIds(
-  database: Database,
-  { queries, filter, total, limit = total, random }: Draw,
-): number[] {
+export function drawIds(database: Database, { ids, filter, total, limit = total, random }: Draw): number[] {
   const wanted = Math.min(limit, total);
   if (wanted <= 0) return [];
   const { low, high } = span(database);
@@ -116,7 +95,7 @@ export function drawIds(
     }
     if (drawn.size === wanted) return [...drawn];
   }
-  return drawFrom(queries.ids(filter), wanted, random);
+  return drawFrom(ids(filter), wanted, random);
 }
 
 function span(database: Database): { low: number; high: number } {

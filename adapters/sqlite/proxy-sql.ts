@@ -1,4 +1,5 @@
 import { PROTOCOLS, type ProxyFilter, type Sort, STATUSES, UPTIME } from '../../src/proxy/proxy.ts';
+import type { ProxyQuery } from '../../src/proxy/store.ts';
 import type { SqliteValue } from '../../src/runtime/runtime.ts';
 
 /** SQL and the values of its parameters, in order. */
@@ -50,23 +51,8 @@ function among(column: string, values: readonly (string | number)[]): [string, S
 /** The columns of `proxy_counts`. Matches of a filter of other fields have to be counted row by row. */
 const COUNTED: readonly string[] = ['protocols', 'countries', 'excludeCountries', 'status'];
 
-/** Conditions and orders of columns that no index has. */
-const UNINDEXED: readonly string[] = [
-  ...['tampers', 'proofs', 'checkedSince', 'checkedUntil', 'minUptime', 'last_checked', 'first_seen'],
-];
-
-/** Reports whether the rows themselves have to be read. */
-export function needsRows(filter: ProxyFilter, sort: Sort): boolean {
-  return [sort, ...fieldsOf(filter)].some((name) => UNINDEXED.includes(name));
-}
-
-/** Returns the part of a filter whose matches are counted already. */
-export function countedPart(filter: ProxyFilter): ProxyFilter {
-  return Object.fromEntries(Object.entries(filter).filter(([field]) => COUNTED.includes(field)));
-}
-
-const fieldsOf = (filter: ProxyFilter) =>
-  (Object.keys(filter) as (keyof ProxyFilter)[]).filter((field) => filter[field] !== undefined);
+/** Columns that no index has. */
+const UNINDEXED = /tampering|proof|uptime|last_checked|first_seen/;
 
 const ORDER: Record<Sort, string> = {
   dependable: 'badness, slowness, tie',
@@ -88,39 +74,39 @@ export function where(filter: ProxyFilter): Sql {
   };
 }
 
+/** Reports whether the rows themselves have to be read. */
+export function needsRows(filter: ProxyFilter, sort: Sort): boolean {
+  return UNINDEXED.test(`${where(filter).text} ${ORDER[sort]}`);
+}
+
 /** How to find rows: by an index, or by reading all in their order, which takes a ninth of the time for each. */
 export type Access = 'index' | 'rows';
 
 /** Returns one row with `total`, the number of matches. */
 export function countQuery(filter: ProxyFilter, access: Access): Sql {
   const { text, values } = where(filter);
-  const source = fieldsOf(filter).every((field) => COUNTED.includes(field))
+  const fields = Object.entries(filter).filter(([, value]) => value !== undefined);
+  const source = fields.every(([field]) => COUNTED.includes(field))
     ? 'SELECT ifnull(sum(count), 0) AS total FROM proxy_counts'
     : `SELECT count(*) AS total FROM ${from(filter, access)}`;
   return { text: `${source} WHERE ${text}`, values };
 }
 
-/** A page of the matches. */
-export interface Part {
-  sort: Sort;
-  limit: number;
-  offset: number;
-}
-
-/** Returns the IDs of a page in the order of `sort`. All but an index in the order of `dependable` visit every match. */
-export function pageQuery(filter: ProxyFilter, { sort, limit, offset }: Part, access: Access): Sql {
+/** Returns the IDs of a page. All but an index in the order of `dependable` visit every match. */
+export function pageQuery({ filter, sort, limit, offset }: ProxyQuery, access: Access): Sql {
   if (sort === 'dependable' && access === 'index') {
     const { text, values } = walkQuery(filter, limit, null);
     return { text: `${text} OFFSET ?`, values: [...values, offset] };
   }
-  const { text, values } = idsQuery(filter, access);
-  return { text: `${text} ORDER BY ${ORDER[sort]} LIMIT ? OFFSET ?`, values: [...values, limit, offset] };
+  const { text, values } = idsQuery(filter, access, sort);
+  return { text: `${text} LIMIT ? OFFSET ?`, values: [...values, limit, offset] };
 }
 
-/** Returns the IDs of all matches, in any order. */
-export function idsQuery(filter: ProxyFilter, access: Access): Sql {
+/** Returns the IDs of all matches. Without a limit, SQLite merges runs, which takes 5 to 45% less time. */
+export function idsQuery(filter: ProxyFilter, access: Access, sort?: Sort): Sql {
   const { text, values } = where(filter);
-  return { text: `SELECT id FROM ${from(filter, access)} WHERE ${text}`, values };
+  const order = sort ? ` ORDER BY ${ORDER[sort]}` : '';
+  return { text: `SELECT id FROM ${from(filter, access)} WHERE ${text}${order}`, values };
 }
 
 function from(filter: ProxyFilter, access: Access): string {

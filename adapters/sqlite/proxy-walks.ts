@@ -19,7 +19,7 @@ export function createProxyWalks(
   database: Database,
   { queries, random, steps }: ProxyWalksOptions,
 ): Pick<ProxyStore, 'stream' | 'endpoints' | 'responseTimes'> {
-  const { select, count, load, page, areRare, simplified } = queries;
+  const { select, count, ids, load, areRare, simplified } = queries;
 
   /** Yields the records of the IDs, in batches, if they still match when they are read. */
   async function* loadInSteps(ids: readonly number[], filter: ProxyFilter) {
@@ -33,9 +33,8 @@ export function createProxyWalks(
 
   /** Returns every matching ID at once, or `null` if a walk finds them in the order step by step. */
   function sortedIds(filter: ProxyFilter, order: Sort | 'random'): number[] | null {
-    if (order === 'random') return drawIds(database, { queries, filter, total: count(filter), random });
-    if (order === 'dependable' && !areRare(filter)) return null;
-    return page(filter, { sort: order, limit: -1, offset: 0 });
+    if (order === 'random') return drawIds(database, { ids, filter, total: count(filter), random });
+    return order === 'dependable' && !areRare(filter) ? null : ids(filter, order);
   }
 
   /** Yields the keys and columns of every match, most dependable first, from the index. */
@@ -75,8 +74,8 @@ export function createProxyWalks(
 
     async *endpoints(wanted) {
       const filter = simplified(wanted);
-      const ids = sortedIds(filter, 'dependable');
-      yield* ids === null ? walk(filter) : loadInSteps(ids, filter);
+      const sorted = sortedIds(filter, 'dependable');
+      yield* sorted ? loadInSteps(sorted, filter) : walk(filter);
     },
 
     async *responseTimes() {

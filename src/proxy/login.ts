@@ -19,7 +19,7 @@ const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;
 
 /**
  * Joins user and password into a login. Returns `null` if it cannot be sent to a proxy: no name, a part over
- * 255 bytes, or control characters.
+ * 255 bytes, or characters that are forbidden.
  */
 export function loginOf({ user, password }: LoginParts): Login | null {
   if (user === '' || user.includes(':') || FORBIDDEN.test(user) || FORBIDDEN.test(password)) return null;

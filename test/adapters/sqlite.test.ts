@@ -58,9 +58,9 @@ describe('in steps so small that few rows take many', () => {
 
 test('no filter and no order of a list looks up every proxy by an index, which takes nine times as long as reading all', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const asked = new Set<string>();
+  const asked: string[] = [];
   const prepare = <Row>(sql: string) => {
-    asked.add(sql);
+    asked.push(sql);
     return database.prepare<Row>(sql);
   };
   const proxies = createSqliteProxies({ ...database, prepare });
@@ -78,8 +78,11 @@ test('no filter and no order of a list looks up every proxy by an index, which t
     await proxies.sample(filter, 9);
     await Array.fromAsync(proxies.endpoints(filter));
   }
-  const queries = [...asked].filter((sql) => /FROM proxies (NOT )?INDEXED/.test(sql));
+  const queries = [...new Set(asked)].filter((sql) => /FROM proxies (NOT )?INDEXED/.test(sql));
   expect(queries.length).toBeGreaterThan(filters.length * sorts.length);
+  // A list, sample or export counts its matches once.
+  const counts = asked.filter((sql) => /count\(\*\) AS total FROM proxies/.test(sql));
+  expect(counts).toHaveLength(filters.length * (sorts.length + 2));
   const steps = queries.flatMap((sql) =>
     database.prepare<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(),
   );
@@ -87,14 +90,18 @@ test('no filter and no order of a list looks up every proxy by an index, which t
   await database.close();
 });
 
-test('other work gets its turn while the accesses of an outage are written', async () => {
+test('other work gets its turn while the accesses of an outage are written, and old entries dropped', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const turns: string[] = [];
-  const accesses = Array.from({ length: 1000 }, (_, index): [string, number] => [`image${index}`, index]);
-  const writing = createSqliteImages(database).touch(new Map(accesses));
-  setImmediate(() => turns.push('other'));
-  await writing.then(() => turns.push('written'));
-  expect(turns).toEqual(['other', 'written']);
+  const [images, audit] = [createSqliteImages(database), createSqliteAudit(database)];
+  const ids = Array.from({ length: 1500 }, (_, index) => `image${index}`);
+  for (const id of ids) await audit.append({ id, at: 1, day: 1, subject: id, text: '' }, 0);
+  for (const work of [async () => images.touch(new Map(ids.map((id) => [id, 1]))), () => audit.drop(2)]) {
+    const turns: string[] = [];
+    setImmediate(() => turns.push('other'));
+    await work().then(() => turns.push('done'));
+    expect(turns).toEqual(['other', 'done']);
+  }
+  expect(await audit.list({ limit: 1 })).toEqual([]);
   await database.close();
 });
 
@@ -108,8 +115,8 @@ test('exports of 200,000 proxies that clients have stopped reading take 0.5 MB e
     let last = 0;
     // Each step repeats the row that the one before it ended with, as if it had moved down.
     const select = () => Array.from({ length: 500 }, (_, index) => ({ id: last + index })) as never[];
-    const none = { page: () => [], ids: () => [], areRare: () => false };
-    const queries = { ...none, select, count: () => 0, load: () => [], simplified: () => ({}) };
+    const none = { count: () => 0, page: () => [], ids: () => [], areRare: () => false, load: () => [] };
+    const queries = { ...none, select, simplified: () => ({}) };
     const walk = createProxyWalks(database, { queries, random: () => 0, steps }).endpoints({});
     const batches = walk[Symbol.asyncIterator]();
     const sizes = new Set<number | undefined>();

@@ -81,11 +81,12 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
     async afterChanges(work) {
       if (!changed) return;
       changed = false;
-      const isDone = await work().catch((cause: unknown) => {
-        changed = true;
-        throw cause;
-      });
-      changed ||= !isDone;
+      let isDone = false;
+      try {
+        isDone = await work();
+      } finally {
+        changed ||= !isDone;
+      }
     },
 
     async remove(image) {
