@@ -37,12 +37,12 @@ if ARGV[2] ~= '' and revision(ARGV[1]) ~= tonumber(ARGV[2]) then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[1])
 return redis.call('HDEL', KEYS[1], ARGV[1])`);
 
-/** ARGV: time, limit. Returns alternating IDs and records. */
+/** ARGV: time, number to skip, limit. Returns alternating IDs and records. */
 const DUE = script(`
 local found = {}
-for _, id in ipairs(redis.call('ZRANGE', KEYS[2], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[2])) do
-  local text = redis.call('HGET', KEYS[1], id)
-  if text then found[#found + 1] = id; found[#found + 1] = text end
+for _, id in ipairs(redis.call('ZRANGE', KEYS[2], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', ARGV[2], ARGV[3])) do
+  found[#found + 1] = id
+  found[#found + 1] = redis.call('HGET', KEYS[1], id) or ''
 end
 return found`);
 
@@ -79,8 +79,14 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
 
     remove: async (id, revision) => (await redis.run('safe', REMOVE, keys, [id, revision ?? ''])) === 1,
 
-    dueBy: async (time, limit) =>
-      readable(pairs((await redis.run('safe', DUE, keys, [time, limit])) as string[])),
+    async dueBy(time, limit) {
+      const albums: AlbumRecord[] = [];
+      for (let offset = 0; ; offset += limit) {
+        const found = pairs((await redis.run('safe', DUE, keys, [time, offset, limit])) as string[]);
+        albums.push(...readable(found));
+        if (albums.length >= limit || found.length < limit) return albums.slice(0, limit);
+      }
+    },
 
     async *all() {
       for await (const found of scan(redis, 'HSCAN', records, BATCH)) yield readable(found);

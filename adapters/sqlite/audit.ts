@@ -1,6 +1,10 @@
 import type { AuditStore, StagedEntry } from '../../src/audit/store.ts';
+import { breathe } from '../../src/lib/schedule.ts';
 import { storable } from '../../src/lib/storable.ts';
 import type { Database } from './database.ts';
+
+/** Number of entries dropped in one transaction, which takes some milliseconds. */
+const DROPPED = 1000;
 
 /** An `AuditStore` over one table. */
 export function createSqliteAudit(database: Database): AuditStore {
@@ -16,7 +20,9 @@ export function createSqliteAudit(database: Database): AuditStore {
   const open = database.prepare<StagedEntry>(
     'SELECT * FROM audit WHERE stage > 0 ORDER BY stage DESC, at, id LIMIT ?',
   );
-  const drop = database.prepare<{ id: string }>('DELETE FROM audit WHERE day < ? AND stage = 0 RETURNING id');
+  const drop = database.prepare<{ id: string }>(
+    `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE day < ? AND stage = 0 LIMIT ${DROPPED}) RETURNING id`,
+  );
 
   return {
     async append({ id, at, day, subject, text }, stage) {
@@ -30,6 +36,12 @@ export function createSqliteAudit(database: Database): AuditStore {
     list: async ({ limit, after, subject }) =>
       subject === undefined ? latest.all(after ?? null, limit) : about.all(storable(subject), limit),
     unfinished: async (limit) => open.all(limit),
-    drop: async (day) => database.freeing(() => drop.all(day)).length,
+    async drop(day) {
+      for (let dropped = 0; ; await breathe()) {
+        const { length } = database.freeing(() => drop.all(day));
+        dropped += length;
+        if (length < DROPPED) return dropped;
+      }
+    },
   };
 }

@@ -3,7 +3,7 @@ import { type Finding, fail, warn } from '../../src/findings/finding.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import { type ImageGroup, summarise } from '../../src/image/records/summary.ts';
 import { END_REMEMBERED_MS, type ImageStore } from '../../src/image/store.ts';
-import { batches } from '../../src/lib/batches.ts';
+import { batches, slices } from '../../src/lib/batches.ts';
 import { breathe } from '../../src/lib/schedule.ts';
 import type { Database } from './database.ts';
 import { createFences } from './fences.ts';
@@ -14,6 +14,9 @@ import { VISIBILITY } from './schema.ts';
 
 /** Number of hashes read at once, which takes a few milliseconds. */
 const LOOKS = 5000;
+/** Number of accesses in one transaction, which takes some milliseconds. After an outage a hundred thousand wait. */
+const TOUCHED = 250;
+
 /**
  * An `ImageStore` over SQLite. Pages of the list are walks down an index. Uploads and deletions are durable: the file
  * was synced, so a power failure must not lose its record. `searchSteps` lets tests work with few images.
@@ -71,10 +74,12 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     },
 
     async touch(accesses) {
-      if (accesses.size === 0) return;
-      database.urgent(() => {
-        for (const [id, at] of accesses) setAccess.run(at, id, at);
-      });
+      for (const [turn, some] of [...slices([...accesses], TOUCHED)].entries()) {
+        if (turn > 0) await breathe();
+        database.urgent(() => {
+          for (const [id, at] of some) setAccess.run(at, id, at);
+        });
+      }
     },
 
     async remove(id) {

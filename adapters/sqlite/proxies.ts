@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { createFences } from './fences.ts';
 import { createProxyQueries, drawIds, type ProxyQueries } from './proxy-queries.ts';
 import { createSaver, RECORD } from './proxy-rows.ts';
-import { type Cursor, pageQuery, walkQuery } from './proxy-sql.ts';
+import { type Cursor, walkQuery } from './proxy-sql.ts';
 import { createProxyWalks } from './proxy-walks.ts';
 
 /** Rows read or removed before other work gets its turn, which takes a few milliseconds. */
@@ -45,7 +45,7 @@ export function createSqliteProxies(
   const checkFence = createFences(database, 'proxies');
   const version = createProxyVersion(database);
   const queries = createProxyQueries(database);
-  const { select, count, load, simplified } = queries;
+  const { count, ids, load, page, simplified } = queries;
   const removal = { queries, version, checkFence, step: steps.removals };
 
   return {
@@ -54,9 +54,7 @@ export function createSqliteProxies(
         const filter = simplified(wanted);
         const total = count(filter);
         if (offset >= total || limit <= 0) return { items: [], total };
-        const page = select<{ id: number }>(pageQuery(filter, sort, limit, offset));
-        const ids = page.map(({ id }) => id);
-        return { items: load(ids, {}), total };
+        return { items: load(page({ filter, sort, offset, limit }), {}), total };
       });
     },
 
@@ -64,8 +62,7 @@ export function createSqliteProxies(
       return database.snapshot(() => {
         const filter = simplified(wanted);
         const total = count(filter);
-        const ids = drawIds(database, { filter, total, limit, random });
-        return { items: load(ids, {}), total };
+        return { items: load(drawIds(database, { ids, filter, total, limit, random }), {}), total };
       });
     },
 

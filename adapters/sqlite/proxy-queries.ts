@@ -1,25 +1,45 @@
-import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { ProxyFilter, ProxyRecord, Sort } from '../../src/proxy/proxy.ts';
+import type { ProxyQuery } from '../../src/proxy/store.ts';
 import type { Database } from './database.ts';
 import { RECORD } from './proxy-rows.ts';
-import { countQuery, idsQuery, type Sql, where } from './proxy-sql.ts';
+import { type Access, countQuery, idsQuery, needsRows, pageQuery, type Sql, where } from './proxy-sql.ts';
 
 /** Queries of the pool by a single statement. */
 export interface ProxyQueries {
   select<Row>(query: Sql): Row[];
   count(filter: ProxyFilter): number;
+  page(query: ProxyQuery): number[];
+  /** Returns the IDs of all matches. Default: in any order. */
+  ids(filter: ProxyFilter, sort?: Sort): number[];
+  /** Reports whether a walk in the order of `dependable` would read many rows for each of the matches. */
+  areRare(filter: ProxyFilter): boolean;
   /** Returns the records of the IDs, in order, if they exist and match. */
   load(ids: readonly number[], filter: ProxyFilter): ProxyRecord[];
   /** Removes a condition that every record of a pool without logins meets, because counting it would need a walk. */
   simplified(filter: ProxyFilter): ProxyFilter;
 }
 
+/** Rows that are read in their order in the time in which an index finds one of them. */
+const ROWS = 9;
+
 export function createProxyQueries(database: Database): ProxyQueries {
   const anyLogin = database.prepare<{ id: number }>('SELECT id FROM proxies WHERE login IS NOT NULL LIMIT 1');
   const select = <Row>({ text, values }: Sql) => database.prepare<Row>(text).all(...values);
+  const idsOf = (query: Sql) => select<{ id: number }>(query).map(({ id }) => id);
+  const counted = (filter: ProxyFilter, access: Access) =>
+    select<{ total: number }>(countQuery(filter, access))[0]?.total ?? 0;
+  /** Number of matches, as far as the counts tell. */
+  const most = ({ protocols, countries, excludeCountries, status }: ProxyFilter) =>
+    counted({ protocols, countries, excludeCountries, status }, 'index');
+  const accessTo = (filter: ProxyFilter, sort: Sort = 'dependable') =>
+    needsRows(filter, sort) && most(filter) * ROWS > most({}) ? 'rows' : 'index';
+
   return {
     select,
-
-    count: (filter) => select<{ total: number }>(countQuery(filter))[0]?.total ?? 0,
+    count: (filter) => counted(filter, accessTo(filter)),
+    page: (query) => idsOf(pageQuery(query, accessTo(query.filter, query.sort))),
+    ids: (filter, sort) => idsOf(idsQuery(filter, accessTo(filter, sort), sort)),
+    areRare: (filter) => accessTo(filter) === 'rows' && counted(filter, 'rows') * ROWS < most(filter),
 
     load(ids, filter) {
       const { text, values } = where(filter);
@@ -40,6 +60,7 @@ export function createProxyQueries(database: Database): ProxyQueries {
 }
 
 interface Draw {
+  ids: ProxyQueries['ids'];
   filter: ProxyFilter;
   /** Number of matches. */
   total: number;
@@ -59,7 +80,7 @@ const PATIENCE = 2;
  * Returns up to `limit` IDs of matches, drawn without replacement, each set and each order equally likely: by trying
  * random IDs, or by drawing from a list of the matches, whichever is cheaper.
  */
-export function drawIds(database: Database, { filter, total, limit = total, random }: Draw): number[] {
+export function drawIds(database: Database, { ids, filter, total, limit = total, random }: Draw): number[] {
   const wanted = Math.min(limit, total);
   if (wanted <= 0) return [];
   const { low, high } = span(database);
@@ -74,18 +95,12 @@ export function drawIds(database: Database, { filter, total, limit = total, rand
     }
     if (drawn.size === wanted) return [...drawn];
   }
-  return drawFrom(list(database, filter), wanted, random);
+  return drawFrom(ids(filter), wanted, random);
 }
 
 function span(database: Database): { low: number; high: number } {
   const sql = 'SELECT (SELECT min(id) FROM proxies) AS low, (SELECT max(id) FROM proxies) AS high';
   return database.prepare<{ low: number; high: number }>(sql).get() ?? { low: 0, high: 0 };
-}
-
-function list(database: Database, filter: ProxyFilter): number[] {
-  const { text, values } = idsQuery(filter);
-  const rows = database.prepare<{ id: number }>(text).all(...values);
-  return rows.map(({ id }) => id);
 }
 
 /** The first steps of a Fisher-Yates shuffle. */

@@ -4,7 +4,7 @@ import type { Endpoint, ProxyFilter, Sort } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Database } from './database.ts';
 import { drawIds, type ProxyQueries } from './proxy-queries.ts';
-import { type Cursor, pageQuery, walkQuery } from './proxy-sql.ts';
+import { type Cursor, walkQuery } from './proxy-sql.ts';
 
 interface ProxyWalksOptions {
   queries: ProxyQueries;
@@ -17,8 +17,10 @@ interface ProxyWalksOptions {
 /** Reads all matches in short steps. */
 export function createProxyWalks(
   database: Database,
-  { queries: { select, count, load, simplified }, random, steps }: ProxyWalksOptions,
+  { queries, random, steps }: ProxyWalksOptions,
 ): Pick<ProxyStore, 'stream' | 'endpoints' | 'responseTimes'> {
+  const { select, count, ids, load, areRare, simplified } = queries;
+
   /** Yields the records of the IDs, in batches, if they still match when they are read. */
   async function* loadInSteps(ids: readonly number[], filter: ProxyFilter) {
     for (const some of slices(ids, steps.records)) {
@@ -29,20 +31,20 @@ export function createProxyWalks(
     }
   }
 
-  /** Returns every matching ID in an order without an index. */
-  function sortedIds(filter: ProxyFilter, order: Sort | 'random'): number[] {
-    if (order === 'random') return drawIds(database, { filter, total: count(filter), random });
-    return select<{ id: number }>(pageQuery(filter, order, -1, 0)).map(({ id }) => id);
+  /** Returns every matching ID at once, or `null` if a walk finds them in the order step by step. */
+  function sortedIds(filter: ProxyFilter, order: Sort | 'random'): number[] | null {
+    if (order === 'random') return drawIds(database, { ids, filter, total: count(filter), random });
+    return order === 'dependable' && !areRare(filter) ? null : ids(filter, order);
   }
 
-  /** Yields every match, most dependable first, from the index. */
-  async function* walkKeys(filter: ProxyFilter): AsyncGenerator<Cursor[]> {
+  /** Yields the keys and columns of every match, most dependable first, from the index. */
+  async function* walkKeys<Row extends Cursor>(filter: ProxyFilter, limit: number, columns = '') {
     let cursor: Cursor | null = null;
     for (;;) {
-      const step: Cursor[] = select(walkQuery(filter, steps.ids, cursor));
+      const step: Row[] = select(walkQuery(filter, limit, cursor, { columns }));
       yield step;
       cursor = step.at(-1) ?? null;
-      if (step.length < steps.ids) return;
+      if (step.length < limit) return;
       await setImmediate();
     }
   }
@@ -50,38 +52,35 @@ export function createProxyWalks(
   /** Returns every matching ID, most dependable first. A row that moves meanwhile counts once. */
   async function gather(filter: ProxyFilter): Promise<Set<number>> {
     const ids = new Set<number>();
-    for await (const step of walkKeys(filter)) for (const { id } of step) ids.add(id);
+    for await (const step of walkKeys(filter, steps.ids)) for (const { id } of step) ids.add(id);
     return ids;
   }
 
   /** Yields every match, most dependable first, in its state when it is read. */
   async function* walk(filter: ProxyFilter): AsyncGenerator<Endpoint[]> {
-    const columns = ', protocol, ip, port';
     const isNew = createIdSet();
-    let cursor: Cursor | null = null;
-    for (;;) {
-      const query = walkQuery(filter, steps.endpoints, cursor, { columns });
-      const step: (Cursor & Endpoint)[] = select(query);
-      cursor = step.at(-1) ?? null;
+    for await (const step of walkKeys<Cursor & Endpoint>(filter, steps.endpoints, ', protocol, ip, port')) {
       // A row that moved down after it was seen appears again.
       const fresh = step.filter(({ id }) => isNew(id));
       if (fresh.length > 0) yield fresh;
-      if (step.length < steps.endpoints) return;
-      await setImmediate();
     }
   }
 
   return {
     async *stream(wanted, order = 'dependable') {
       const filter = simplified(wanted);
-      const ids = order === 'dependable' ? [...(await gather(filter))] : sortedIds(filter, order);
-      yield* loadInSteps(ids, filter);
+      yield* loadInSteps(sortedIds(filter, order) ?? [...(await gather(filter))], filter);
     },
 
-    endpoints: (filter) => walk(simplified(filter)),
+    async *endpoints(wanted) {
+      const filter = simplified(wanted);
+      const sorted = sortedIds(filter, 'dependable');
+      yield* sorted ? loadInSteps(sorted, filter) : walk(filter);
+    },
 
     async *responseTimes() {
-      for await (const step of walkKeys({ status: 'alive' })) yield step.map(({ slowness }) => slowness);
+      for await (const step of walkKeys({ status: 'alive' }, steps.ids))
+        yield step.map(({ slowness }) => slowness);
     },
   };
 }

@@ -14,15 +14,15 @@ export const MASKED = '***';
 
 /** SOCKS5 counts each part in one byte (RFC 1929). */
 const MOST_BYTES = 255;
-/** Characters that would end a header line or the user ID of SOCKS4. */
-const CONTROL = /\p{Cc}/u;
+/** Characters that would end a header line or the user ID of SOCKS4, and halves of characters, which no URL can name. */
+const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;
 
 /**
  * Joins user and password into a login. Returns `null` if it cannot be sent to a proxy: no name, a part over
- * 255 bytes, or control characters.
+ * 255 bytes, or characters that are forbidden.
  */
 export function loginOf({ user, password }: LoginParts): Login | null {
-  if (user === '' || user.includes(':') || CONTROL.test(user) || CONTROL.test(password)) return null;
+  if (user === '' || user.includes(':') || FORBIDDEN.test(user) || FORBIDDEN.test(password)) return null;
   const isShort = (part: string) => Buffer.byteLength(part) <= MOST_BYTES;
   return isShort(user) && isShort(password) ? `${user}:${password}` : null;
 }

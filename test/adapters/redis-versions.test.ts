@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { tmpdir } from 'node:os';
+import { createRedisAlbums } from '../../adapters/redis/albums.ts';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
 import { createRedisImages } from '../../adapters/redis/images.ts';
 import { createRedisProxies } from '../../adapters/redis/proxies.ts';
@@ -11,7 +12,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
 import { plainFacts } from '../support/facts.ts';
 import { shared } from '../support/shared.ts';
-import { drafts, image } from '../support/stores/records.ts';
+import { album, drafts, image } from '../support/stores/records.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
 import { startRedis } from '../support/stores/services.ts';
 
@@ -125,5 +126,17 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
       expect(await store.summary()).toMatchObject({ images: 5, protected: 0 });
       expect(await store.buried(['a'])).toEqual(new Set(['a']));
       expect(await store.faults()).toEqual([]);
+    }));
+
+  test('unreadable albums do not keep those that are due after them from being found', () =>
+    withRedis(async (redis, log) => {
+      const store = createRedisAlbums(redis, log);
+      const ids = Array.from({ length: 9 }, (_, index) => `album${index}`);
+      for (const [dueAt, id] of ids.entries()) await store.insert(album({ id, dueAt }));
+      for (const id of ids.slice(0, 5))
+        await redis.call('never', 'HSET', redis.key('albums', 'records'), id, '9[1]');
+      const due = async (limit: number) => (await store.dueBy(9, limit)).map(({ id }) => id);
+      expect(await due(2)).toEqual(ids.slice(5, 7));
+      expect(await due(5)).toEqual(ids.slice(5));
     }));
 });

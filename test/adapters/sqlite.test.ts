@@ -6,6 +6,7 @@ import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createProxyWalks } from '../../adapters/sqlite/proxy-walks.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { type ProxyFilter, SORTS } from '../../src/proxy/proxy.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
 import { auditStoreConformance } from '../conformance/audit-store.ts';
@@ -14,7 +15,7 @@ import { imageSearchConformance } from '../conformance/image-search.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
-import { image } from '../support/stores/records.ts';
+import { drafts, image } from '../support/stores/records.ts';
 import { sqliteOpener } from '../support/stores/sqlite.ts';
 
 const opener = sqliteOpener((path) => openDatabase(bunRuntime.openSqlite, path));
@@ -55,6 +56,55 @@ describe('in steps so small that few rows take many', () => {
   );
 });
 
+test('no filter and no order of a list looks up every proxy by an index, which takes nine times as long as reading all', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const asked: string[] = [];
+  const prepare = <Row>(sql: string) => {
+    asked.push(sql);
+    return database.prepare<Row>(sql);
+  };
+  const proxies = createSqliteProxies({ ...database, prepare });
+  await proxies.save(drafts(40, (index) => ({ proof: index === 7 ? 'tls' : 'relayed' })));
+  const filters: ProxyFilter[] = [
+    { tampers: false },
+    { proofs: ['tls'] },
+    { checkedSince: 1 },
+    { minUptime: 0 },
+  ];
+  // The index has the response time.
+  const sorts = SORTS.filter((sort) => sort !== 'response_time');
+  for (const filter of [{}, ...filters]) {
+    for (const sort of sorts) await proxies.find({ filter, sort, offset: 0, limit: 9 });
+    await proxies.sample(filter, 9);
+    await Array.fromAsync(proxies.endpoints(filter));
+  }
+  const queries = [...new Set(asked)].filter((sql) => /FROM proxies (NOT )?INDEXED/.test(sql));
+  expect(queries.length).toBeGreaterThan(filters.length * sorts.length);
+  // A list, sample or export counts its matches once.
+  const counts = asked.filter((sql) => /count\(\*\) AS total FROM proxies/.test(sql));
+  expect(counts).toHaveLength(filters.length * (sorts.length + 2));
+  const steps = queries.flatMap((sql) =>
+    database.prepare<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(),
+  );
+  expect(steps.filter(({ detail }) => /^SCAN proxies USING INDEX/.test(detail))).toEqual([]);
+  await database.close();
+});
+
+test('other work gets its turn while the accesses of an outage are written, and old entries dropped', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const [images, audit] = [createSqliteImages(database), createSqliteAudit(database)];
+  const ids = Array.from({ length: 1500 }, (_, index) => `image${index}`);
+  for (const id of ids) await audit.append({ id, at: 1, day: 1, subject: id, text: '' }, 0);
+  for (const work of [async () => images.touch(new Map(ids.map((id) => [id, 1]))), () => audit.drop(2)]) {
+    const turns: string[] = [];
+    setImmediate(() => turns.push('other'));
+    await work().then(() => turns.push('done'));
+    expect(turns).toEqual(['other', 'done']);
+  }
+  expect(await audit.list({ limit: 1 })).toEqual([]);
+  await database.close();
+});
+
 test('exports of 200,000 proxies that clients have stopped reading take 0.5 MB each at most', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const steps = { ids: 0, records: 0, endpoints: 500 };
@@ -65,7 +115,8 @@ test('exports of 200,000 proxies that clients have stopped reading take 0.5 MB e
     let last = 0;
     // Each step repeats the row that the one before it ended with, as if it had moved down.
     const select = () => Array.from({ length: 500 }, (_, index) => ({ id: last + index })) as never[];
-    const queries = { select, count: () => 0, load: () => [], simplified: () => ({}) };
+    const none = { count: () => 0, page: () => [], ids: () => [], areRare: () => false, load: () => [] };
+    const queries = { ...none, select, simplified: () => ({}) };
     const walk = createProxyWalks(database, { queries, random: () => 0, steps }).endpoints({});
     const batches = walk[Symbol.asyncIterator]();
     const sizes = new Set<number | undefined>();

@@ -6,12 +6,13 @@ import { createDoubts } from '../../src/image/maintenance/doubts.ts';
 import { advanceEpoch, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
 import { LAST_RUN, turn } from '../../src/image/maintenance/maintenance.ts';
 import { createServiceTime } from '../../src/image/maintenance/service-time.ts';
-import { createRemovals } from '../../src/image/records/image-files.ts';
+import { createImageFiles, createRemovals } from '../../src/image/records/image-files.ts';
 import { outdated } from '../../src/lib/locks.ts';
 import { DAY_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { image } from '../support/stores/records.ts';
 
 const hosts = imageHosts();
 const png = new Uint8Array(await quarters(400, 300).png().toBuffer());
@@ -149,11 +150,12 @@ describe('the scheduled cleanup', () => {
             doubts,
             serviceTime,
             onVersionBytes: async (bytes) => void counted.push(bytes),
-            files: { takeChanged: () => false, retryRemovals: async () => {} },
+            files: { afterChanges: () => step(), retryRemovals: async () => {} },
             removeEnded: async () => {},
           },
           new AbortController().signal,
         );
+      let step = async () => {};
       const runs = () => host.logged.filter(({ message }) => message === 'images cleaned up');
 
       await takeTurn();
@@ -166,6 +168,13 @@ describe('the scheduled cleanup', () => {
       await takeTurn();
       expect(runs().at(-1)?.facts).toMatchObject({ removed: 1, freed_bytes: image.size });
 
+      // A disk may be too full for the step of the epoch.
+      await host.serve(DAY_MS);
+      step = () => Promise.reject(new Error('full'));
+      await expect(takeTurn()).rejects.toThrow('full');
+      expect(runs()).toHaveLength(3);
+      step = async () => {};
+
       // Another server that took over is nobody's fault; a store that refuses every server is.
       await host.state.setFenced(LAST_RUN, '0', Number.MAX_SAFE_INTEGER);
       await expect(takeTurn()).rejects.toMatchObject({ code: 'unavailable' });
@@ -173,6 +182,19 @@ describe('the scheduled cleanup', () => {
       await host.state.setFenced(EPOCH_STATE, epoch, Number.MAX_SAFE_INTEGER);
       await expect(advanceEpoch(host, host.folder)).rejects.toMatchObject({ code: 'unavailable' });
     }));
+
+  test('comes back to a step of the epoch that has failed', async () => {
+    const stores = {
+      images: { insert: async () => {}, get: async () => null },
+      blobs: { put: async () => {} },
+    };
+    const files = createImageFiles({ ...stores, thumbnails: {}, log: () => {} } as never);
+    await files.store(image(), '');
+    await expect(files.afterChanges(() => Promise.reject(new Error('conflict')))).rejects.toThrow('conflict');
+    const answers = [false, true, true];
+    for (let turns = 0; turns < 3; turns++) await files.afterChanges(async () => answers.shift() ?? true);
+    expect(answers).toEqual([true]);
+  });
 
   test('is not kept from its work, nor are other files, by a file that cannot be removed', async () => {
     const removed: string[] = [];

@@ -27,7 +27,8 @@ test('a login has two parts, and the first has no colon', () => {
   expect(loginOf({ user: 'me', password: 'a:b' })).toBe('me:a:b');
   expect(partsOf('me:a:b')).toEqual({ user: 'me', password: 'a:b' });
   expect(formatLogin('m e:a:b@')).toBe('m%20e:a%3Ab%40');
-  for (const user of ['', 'm:e', 'm\ne', 'é'.repeat(128)]) expect(loginOf({ user, password: '' })).toBeNull();
+  for (const user of ['', 'm:e', 'm\ne', '\ud800', 'é'.repeat(128)])
+    expect(loginOf({ user, password: '' })).toBeNull();
 });
 
 test('only a new or changed login is reported', () => {

@@ -29,7 +29,7 @@ interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'straysBefore'> 
   doubts: Doubts;
   serviceTime: ServiceTime;
   accesses: AccessLog;
-  files: Pick<ImageFiles, 'takeChanged' | 'retryRemovals'>;
+  files: Pick<ImageFiles, 'afterChanges' | 'retryRemovals'>;
   cleanup: Cleanup;
   /** Called with the total size of the smaller versions. */
   onVersionBytes: (bytes: number) => Promise<void>;
@@ -79,8 +79,10 @@ export async function turn(options: MaintenanceOptions, signal: AbortSignal): Pr
   log('debug', 'cleanup looked', { doubts: reasons.length });
   if (reasons.length > 0) return;
   await files.retryRemovals();
-  if (files.takeChanged()) await advanceEpoch(options, options.folder);
-  await runWhenDue(options, signal);
+  // A disk that is too full for the step gets room.
+  await files
+    .afterChanges(() => advanceEpoch(options, options.folder))
+    .finally(() => runWhenDue(options, signal));
 }
 
 async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {

@@ -26,8 +26,8 @@ export interface ImageFiles {
   remove(image: ImageRecord): Promise<void>;
   /** Removes files that could not be removed with their images. */
   retryRemovals(): Promise<void>;
-  /** Reports whether files were stored or removed since the last call. */
-  takeChanged(): boolean;
+  /** Runs the work if files were stored or removed since it last returned true. */
+  afterChanges(work: () => Promise<boolean>): Promise<void>;
 }
 
 interface ImageFilesOptions {
@@ -78,10 +78,15 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       return thumbnails.provide(image, shape, payer);
     },
 
-    takeChanged() {
-      const was = changed;
+    async afterChanges(work) {
+      if (!changed) return;
       changed = false;
-      return was;
+      let isDone = false;
+      try {
+        isDone = await work();
+      } finally {
+        changed ||= !isDone;
+      }
     },
 
     async remove(image) {
