@@ -13,6 +13,7 @@ import { misspelled } from './config.ts';
 import { EXIT, type ExitCode, usageError } from './exit.ts';
 import { demandServer, EXPOSED_CHECKS, exposedAt } from './exposed.ts';
 import { flag, value, valueOr } from './options.ts';
+import { requireDatabase } from './stores.ts';
 import type { Terminal } from './terminal.ts';
 
 const MARKS = { ok: 'ok  ', open: 'open', unknown: 'skip', warn: 'warn', fail: 'FAIL' };
@@ -116,6 +117,7 @@ async function repair({ config, runtime }: Patient, terminal: Terminal): Promise
   if (!adapter.repair || adapter.path(config.METADATA_URL) === null) {
     throw usageError('Only a database file can be repaired.');
   }
+  await requireDatabase(config.METADATA_URL);
   const { rows, torn, kept } = await adapter.repair(config.METADATA_URL, { runtime });
   const counts = Object.entries(rows).map(([name, count]) => `${name} ${formatCount(count)}`);
   await terminal.print(`read: ${counts.join(', ')}\nthe damaged file is ${kept}\n`);

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
-import { open, readdir, stat, writeFile } from 'node:fs/promises';
+import { open, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores } from '../../adapters/open.ts';
 import { repairDatabase } from '../../adapters/sqlite/repair.ts';
@@ -146,6 +146,9 @@ describe('a database with damaged pages', () => {
         await server.stop();
         await writeFile(path, '');
         expect((await run()).stderr).toMatch(/Nothing in .* can be read/);
+        await rm(path);
+        await symlink(path, path);
+        expect((await run()).stderr).toContain(`${path} cannot be used (ELOOP).`);
         expect(await readdir(folder)).not.toContainEqual(expect.stringContaining('repaired'));
       }),
     180_000,

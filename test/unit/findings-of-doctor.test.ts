@@ -3,7 +3,7 @@ import { parseConfig } from '../../src/config.ts';
 import { type Finding, ok } from '../../src/findings/finding.ts';
 import { grouped } from '../../src/findings/network.ts';
 import { openFindings } from '../../src/findings/settings.ts';
-import { checkFolder } from '../../src/findings/system.ts';
+import { checkConversion, checkFolder } from '../../src/findings/system.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { localFolders } from '../../src/start/data-folder.ts';
 
@@ -41,6 +41,13 @@ test('free space counts where stores are files of this machine', () => {
   expect(folders('sqlite:/records/picpool.db', 'file:/pictures')).toEqual(['/pictures', '/records']);
   expect(folders('sqlite::memory:', 'file:/pictures')).toEqual(['/pictures']);
   expect(folders('redis://db', 's3://bucket')).toEqual([]);
+});
+
+test('the doctor does not look for sharp if the data folder cannot be used', async () => {
+  const patient = { config: parseConfig({ DATA_DIR: '/dev/null' }), env: {}, runtime: bunRuntime };
+  expect(await checkConversion(patient)).toEqual([
+    { level: 'fail', text: expect.any(String), advice: expect.stringContaining('chown') },
+  ]);
 });
 
 test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)(
