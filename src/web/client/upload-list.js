@@ -66,10 +66,10 @@ export function addFiles(form, files, pasted) {
 /**
  * @param {HTMLFormElement} form
  * @param {File} file
+ * @param {FormData} [body] of an earlier try. Default: from the form as it is
  * @returns {Upload}
  */
-function uploadOf(form, file) {
-  const body = bodyOf(form, file);
+function uploadOf(form, file, body = bodyOf(form, file)) {
   const card = new UploadCard(file, () => cancel(upload));
   /** @type {Upload} */
   const upload = {
@@ -121,7 +121,7 @@ function uploadOf(form, file) {
    */
   function failed(words, mayWorkLater) {
     upload.state = 'failed';
-    upload.retry = mayWorkLater ? () => replace(upload, uploadOf(form, file)) : null;
+    upload.retry = mayWorkLater ? () => replace(upload, uploadOf(form, file, body)) : null;
     upload.why = words;
     takeOut(card.element, title);
     settled(upload, say('notUploadedWhy', { name: file.name, why: words }));
