@@ -174,8 +174,8 @@ function offer() {
 
   async function fetchList() {
     get.disabled = true;
-    const { body, status, fault } = await ask(`${handovers}/${id}`, { method: 'POST' });
-    if (status === 404) return tell(say('linkUsed'));
+    const { body, fault } = await ask(`${handovers}/${id}`, { method: 'POST' });
+    if (body?.code === 'not_found') return tell(say('linkUsed'));
     get.disabled = false;
     if (fault !== null) return tell(make('p', { class: 'fault' }, fault), get);
     await unseal(body.sealed, key).then(take, () => tell(say('notAList')));
