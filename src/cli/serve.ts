@@ -19,8 +19,8 @@ const SAME_SIGNAL_MS = 500;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Starts the server and keeps it running until SIGTERM, SIGINT or SIGHUP. Settings come from the environment and from a
-.env file; \`picpool config\` lists them.`,
+  about: `Starts the server and keeps it running until SIGTERM, SIGINT or SIGHUP. Settings come from the environment
+and from a .env file; \`picpool config\` lists them.`,
   options: {
     port: value(
       'PORT',
