@@ -121,7 +121,7 @@ async function repair({ config, runtime }: Patient, terminal: Terminal): Promise
   await requireDatabase(config.METADATA_URL);
   const repaired = adapter.repair(config.METADATA_URL, { runtime });
   const { rows, torn, kept } = await repaired.catch((error: NodeJS.ErrnoException) => {
-    throw error.syscall ? noAccess(path, error) : error;
+    throw error.syscall ? noAccess(error.path ?? path, error) : error;
   });
   const counts = Object.entries(rows).map(([name, count]) => `${name} ${formatCount(count)}`);
   await terminal.print(`read: ${counts.join(', ')}\nthe damaged file is ${kept}\n`);

@@ -66,7 +66,9 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
 }
 
 /** Reads settings as systemd does: a `#` within a value without quotes begins no comment. */
-export function settingsIn(text: string): Environment {
+export function settingsIn(file: string): Environment {
+  // Some editors begin a file with such a mark, which would be part of the first name.
+  const text = file.replace(/^\uFEFF/, '');
   const values: Record<string, string | undefined> = parseEnv(text);
   const lines = text.matchAll(/^[ \t]*(\w+)[ \t]*=([^\n]*)$/gm);
   // Of a name that stands twice, the last line counts.

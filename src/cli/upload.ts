@@ -131,7 +131,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
           throw new CommandError(
             `It is uploaded to ${uploaded.url}, but the server does not name its ${options.print}.`,
           );
-        await terminal.print(`${lineOf(shown)}\n`);
+        await terminal.print(`${options.print === 'json' ? shown : lineOf(shown)}\n`);
         for (const warning of Array.isArray(warnings) ? warnings : [])
           terminal.say(`picpool: ${path}: ${warning?.message ?? warning}`);
       } catch (error) {

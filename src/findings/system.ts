@@ -116,7 +116,7 @@ export async function checkConversion(patient: Patient): Promise<Finding[]> {
   try {
     return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
   } catch (error) {
-    const isClosed = !(await mayBeMade(resolve(patient.config.DATA_DIR)));
+    const isClosed = error instanceof Error && 'syscall' in error && error.syscall === 'mkdtemp';
     const installed =
       'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
     const advice = isStorageFull(error) ? 'Free some space.' : isClosed ? CLOSED_FOLDER : installed;

@@ -179,11 +179,14 @@ test('what a server calls a link stays one line that steers no terminal', () =>
           ...uploaded('abcdefghijkl'),
           url: 'http://a.example/\u001b]0;x\u0007\nb',
           token: 'c',
+          title: '\u0085',
         }),
       async (url) => {
         const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
         const { stdout } = await cli(['upload', '--album', 'title', PICTURE], { env });
         expect(stdout).toBe('http://a.example/?]0;x??b\n'.repeat(2));
+        const whole = await cli(['upload', '--print', 'json', PICTURE], { env });
+        expect(JSON.parse(whole.stdout)).toMatchObject({ title: '\u0085' });
       },
     ),
   ));

@@ -149,7 +149,7 @@ describe('a database with damaged pages', () => {
         expect(await readdir(folder)).not.toContainEqual(expect.stringContaining('repaired'));
         // As a disk does that became read-only, the system refuses the new file.
         await mkdir(`${path}-repaired`);
-        expect((await run()).stderr).toMatch(/^picpool: \S+ cannot be used \(\w+\)\.\n$/);
+        expect((await run()).stderr).toMatch(/^picpool: \S+-repaired cannot be used \(\w+\)\.\n$/);
         await rm(path);
         await symlink(path, path);
         expect((await run()).stderr).toContain(`${path} cannot be used (ELOOP).`);

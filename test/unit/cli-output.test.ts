@@ -187,6 +187,7 @@ test('settings in a file are read as systemd reads them, and so are those that t
   const text = '# a=1\n;b=2\nC=pa#ss word\nD=#1 \r\nE="x # y" # z\nF=plain\n';
   expect(settingsIn(text)).toMatchObject({ C: 'pa#ss word', D: '#1', E: 'x # y', F: 'plain' });
   expect(settingsIn(text)).not.toHaveProperty('a');
+  expect(settingsIn('\ufeffC=pa#ss')).toEqual({ C: 'pa#ss' });
   const twice = 'P=30001\nT=a-token\nU=old.db-2025\n# moved\nU=old.db\nP=3000\nT=\n';
   expect(settingsIn(twice)).toEqual({ P: '3000', T: '', U: 'old.db' });
   const [, shown = ''] = /```env\n([^`]*)/.exec(await readFile('docs/public.md', 'utf8')) ?? [];

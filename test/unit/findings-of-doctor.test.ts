@@ -44,10 +44,12 @@ test('free space counts where stores are files of this machine', () => {
 });
 
 test('the doctor does not look for sharp if the data folder cannot be used', async () => {
-  const patient = { config: parseConfig({ DATA_DIR: '/dev/null' }), env: {}, runtime: bunRuntime };
-  expect(await checkConversion(patient)).toEqual([
-    { level: 'fail', text: expect.any(String), advice: expect.stringContaining('chown') },
-  ]);
+  const runtime = { ...bunRuntime, selfCommand: () => ['/bin/false'] };
+  // Beside a folder that cannot be made, a temporary one is used.
+  for (const [DATA_DIR, word] of Object.entries({ '/dev/null': 'chown', '/dev/null/x': 'sharp' }))
+    expect(await checkConversion({ config: parseConfig({ DATA_DIR }), env: {}, runtime })).toEqual([
+      { level: 'fail', text: expect.any(String), advice: expect.stringContaining(word) },
+    ]);
 });
 
 test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)(

@@ -131,6 +131,14 @@ describe('a picture of this browser', () => {
           await sent;
           await saved();
         };
+        // The server has it, but the page is left before its answer.
+        const { promise: isChanged, resolve: changed } = Promise.withResolvers<void>();
+        await page.route('**/api/image/*', (route) => route.fetch().then(() => changed()), { times: 1 });
+        await page.getByLabel('Title').fill('Left');
+        await page.keyboard.press('Enter');
+        await isChanged;
+        await page.goto(server.url);
+        await page.getByRole('link', { name: 'Edit Left' }).click();
         await save(async () => {
           await page.getByLabel('Title').fill('none');
           await page.keyboard.press('Enter');
@@ -496,6 +504,9 @@ describe('the list of this browser', () => {
         page.setInputFiles('#list-file', { name: 'list.json', mimeType: 'application/json', buffer });
       await read(saved);
       await page.getByText('Everything in this list is already here.').first().waitFor();
+      const odd = { ...list.pictures[0], id: 'b'.repeat(12), filename: { toString: 1 } };
+      await read(Buffer.from(JSON.stringify({ pictures: [odd] })));
+      await page.getByText('Nothing was added.').first().waitFor();
       await page.evaluate(() => localStorage.clear());
       await page.reload();
       await page.getByText('My pictures on another device').click();
