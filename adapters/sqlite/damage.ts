@@ -28,7 +28,7 @@ export async function openChecked(
       if (!mayBeFull(error)) throw error;
       if (reserve.release()) return open().finally(reserve.retake);
       // The first of the additional files takes 32 KiB.
-      throw spaceBeside(path) < 32 * 1024 ? full(error) : error;
+      throw spaceBeside(path) < 32 * 1024 ? full(error.cause) : error;
     });
     if (isDue) await checkPages(database, path);
     return database;

@@ -33,7 +33,7 @@ export function isDamage(error: unknown): boolean {
 }
 
 /** Reports whether a full disk may be the reason: SQLite reports its own files as unreadable if they cannot grow. */
-export function mayBeFull(error: unknown): boolean {
+export function mayBeFull(error: unknown): error is AppError {
   return error instanceof AppError && [FULL, UNREADABLE].includes(resultCode(error.cause));
 }
 

@@ -69,7 +69,8 @@ function sort(options: Options, args: readonly string[]) {
       const word = rawName.startsWith('--') ? '' : (args[token.index] ?? '').slice(1);
       const isWord = word.length > 1;
       const meant = nearest(isWord ? word : name, [...Object.keys(options), ...EVERYWHERE]);
-      const path = isWord ? ` If it is a name, write ./-${word}.` : '';
+      const first = name === 'settings' ? ' Write it before the command.' : '';
+      const path = isWord ? ` If it is a name, write ./-${word}.` : first;
       const hint = meant === undefined ? path : ` Did you mean --${meant}?`;
       const fault = `Unknown option ${isWord ? `-${word}` : rawName}.${hint}`;
       if (!faults.includes(fault)) faults.push(fault);

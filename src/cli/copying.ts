@@ -18,6 +18,7 @@ import { compareImages, copyImages, copyValues, type ImageTarget, removeDeleted 
 import { copyAlbums, copyAudit, copyProxies, TRIAL } from './copy-records.ts';
 import { CommandError, EXIT, type ExitCode, noAccess } from './exit.ts';
 import { createProgress } from './progress.ts';
+import { endingSignals } from './signals.ts';
 import type { Terminal } from './terminal.ts';
 
 interface CopyOptions {
@@ -126,7 +127,6 @@ export async function conclude(
 const WORK = 'picpool-migrate-';
 /** Far less than the hour after which an untouched folder is removed. */
 const TOUCH_MS = 60_000;
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
  * Runs the work with a folder for temporary files, which is removed afterwards, even if a signal ends the program.
@@ -148,14 +148,15 @@ export async function withWorkFolder<T>(dataDir: string, work: (folder: string) 
     rmSync(folder, { recursive: true, force: true });
     process.exit(130);
   };
-  for (const signal of SIGNALS) process.once(signal, end);
+  const signals = endingSignals();
+  for (const signal of signals) process.once(signal, end);
   try {
     return await work(folder);
   } catch (error) {
     throw storageFull(error, inEnglish(`There is no space left in ${parent}.`));
   } finally {
     clearInterval(touching);
-    for (const signal of SIGNALS) process.off(signal, end);
+    for (const signal of signals) process.off(signal, end);
     await rm(folder, { recursive: true, force: true });
   }
 }

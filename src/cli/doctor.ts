@@ -10,9 +10,10 @@ import { checkConversion, checkFolder, checkOpenFiles, checkPort, type Patient }
 import { countOf, formatCount } from '../lib/format.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
-import { EXIT, type ExitCode, usageError } from './exit.ts';
+import { EXIT, type ExitCode, noAccess, usageError } from './exit.ts';
 import { demandServer, EXPOSED_CHECKS, exposedAt } from './exposed.ts';
 import { flag, value, valueOr } from './options.ts';
+import { requireDatabase } from './stores.ts';
 import type { Terminal } from './terminal.ts';
 
 const MARKS = { ok: 'ok  ', open: 'open', unknown: 'skip', warn: 'warn', fail: 'FAIL' };
@@ -113,10 +114,15 @@ async function checkOpen({ config }: Patient): Promise<Finding[]> {
 /** Repairs the store of the records, and reports the result. */
 async function repair({ config, runtime }: Patient, terminal: Terminal): Promise<ExitCode> {
   const adapter = recordsAdapter(config.METADATA_URL);
-  if (!adapter.repair || adapter.path(config.METADATA_URL) === null) {
+  const path = adapter.path(config.METADATA_URL);
+  if (!adapter.repair || path === null) {
     throw usageError('Only a database file can be repaired.');
   }
-  const { rows, torn, kept } = await adapter.repair(config.METADATA_URL, { runtime });
+  await requireDatabase(config.METADATA_URL);
+  const repaired = adapter.repair(config.METADATA_URL, { runtime });
+  const { rows, torn, kept } = await repaired.catch((error: NodeJS.ErrnoException) => {
+    throw error.syscall ? noAccess(error.path ?? path, error) : error;
+  });
   const counts = Object.entries(rows).map(([name, count]) => `${name} ${formatCount(count)}`);
   await terminal.print(`read: ${counts.join(', ')}\nthe damaged file is ${kept}\n`);
   if (torn.length > 0) terminal.say(`Could not be read completely: ${torn.join(', ')}.`);

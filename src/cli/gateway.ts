@@ -22,10 +22,10 @@ import { type InputOptions, listOptions, openCandidates } from './check-input.ts
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, valueOr, values } from './options.ts';
+import { endingSignals } from './signals.ts';
 
 /** Maximum number of clients' connections. */
 const CONNECTIONS = 4096;
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
@@ -96,7 +96,7 @@ out what works.
     const place = `http://127.0.0.1:${gateway.port} and socks5h://127.0.0.1:${gateway.port}`;
     say([`${place}, ${countOf(upstreams.size, 'proxy', 'proxies')}`, ...leftOut].join('; '));
 
-    await Promise.race(SIGNALS.map((signal) => once(process, signal)));
+    await Promise.race(endingSignals().map((signal) => once(process, signal)));
     gateway.stop();
     const { requests, served } = gateway.meter.summary();
     say(`${formatCount(served)} of ${countOf(requests, 'request')} answered`);

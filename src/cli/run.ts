@@ -53,9 +53,11 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
     return EXIT.usage;
   }
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
-  if (typeof text !== 'string') {
+  // Of UTF-16, no line would be a setting, and a server open to all would start.
+  if (typeof text !== 'string' || text.includes('\0')) {
+    const why = typeof text === 'string' ? 'it is not UTF-8' : text.code;
     surroundings.terminal.say(
-      `picpool: --settings must name a file that can be read, but ${path} cannot (${text.code}).`,
+      `picpool: --settings must name a file that can be read, but ${path} cannot (${why}).`,
     );
     return EXIT.usage;
   }
@@ -64,7 +66,9 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
 }
 
 /** Reads settings as systemd does: a `#` within a value without quotes begins no comment. */
-export function settingsIn(text: string): Environment {
+export function settingsIn(file: string): Environment {
+  // Some editors begin a file with such a mark, which would be part of the first name.
+  const text = file.replace(/^\uFEFF/, '');
   const values: Record<string, string | undefined> = parseEnv(text);
   const lines = text.matchAll(/^[ \t]*(\w+)[ \t]*=([^\n]*)$/gm);
   // Of a name that stands twice, the last line counts.

@@ -12,16 +12,15 @@ import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
 import { EXIT, exitCodeOf } from './exit.ts';
 import { value } from './options.ts';
+import { endingSignals } from './signals.ts';
 
-/** Signals that ask for a graceful shutdown. */
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /** Within this, it is the same one again: the launcher of npm passes on what a process manager sends to all processes. */
 const SAME_SIGNAL_MS = 500;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Starts the server and keeps it running until SIGTERM or SIGINT. Settings come from the environment and from a
-.env file; \`picpool config\` lists them.`,
+  about: `Starts the server and keeps it running until SIGTERM, SIGINT or SIGHUP. Settings come from the environment
+and from a .env file; \`picpool config\` lists them.`,
   options: {
     port: value(
       'PORT',
@@ -56,7 +55,7 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
     log('info', 'stopped before the start was complete', { signal });
     process.exit(0);
   };
-  for (const signal of SIGNALS) process.on(signal, () => onSignal(signal));
+  for (const signal of endingSignals()) process.on(signal, () => onSignal(signal));
   const refuse = (error: unknown): never => {
     const cause = withoutSecrets(withCause(error));
     if (config.LOG_FORMAT === 'json') log('error', 'cannot start', { cause });

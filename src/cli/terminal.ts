@@ -13,8 +13,8 @@ export interface Stream {
 /** Where a command writes: data to standard output, everything else to standard error. */
 export interface Terminal {
   /**
-   * Writes data to the output. Lines from one turn of the event loop are sent together. Resolves when they are
-   * accepted. Rejects with an `OutputFault`. Standard error without a reader is ignored.
+   * Writes data to the output, on a terminal without what would steer it. Lines from one turn of the event loop are sent
+   * together. Resolves when they are accepted. Rejects with an `OutputFault`. Standard error without a reader is ignored.
    */
   print(text: string): Promise<void>;
   /** Writes a line for the user, without the secrets of URLs. */
@@ -70,7 +70,7 @@ export function createTerminal({ stdout, stderr, env }: TerminalOptions): Termin
           const piece = pending;
           pending = '';
           if (stdout.isTTY) clear();
-          return write(piece);
+          return write(stdout.isTTY ? piece.replace(STEERING, '?') : piece);
         });
       }
       pending += text;

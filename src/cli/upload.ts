@@ -131,7 +131,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
           throw new CommandError(
             `It is uploaded to ${uploaded.url}, but the server does not name its ${options.print}.`,
           );
-        await terminal.print(`${shown}\n`);
+        await terminal.print(`${options.print === 'json' ? shown : lineOf(shown)}\n`);
         for (const warning of Array.isArray(warnings) ? warnings : [])
           terminal.say(`picpool: ${path}: ${warning?.message ?? warning}`);
       } catch (error) {
@@ -147,7 +147,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     }
     progress.end();
     if (album) {
-      await terminal.print(`${options.print === 'json' ? JSON.stringify(album) : album.url}\n`);
+      await terminal.print(`${options.print === 'json' ? JSON.stringify(album) : lineOf(album.url)}\n`);
     }
     if (failed > 0 && operands.length > 1) {
       terminal.say(`${countOf(failed, 'file')} of ${operands.length} failed`);
@@ -155,6 +155,9 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     return failed > 0 ? EXIT.failed : EXIT.done;
   },
 });
+
+/** A server chooses what is printed, whose readers count lines and may be terminals. */
+const lineOf = (text: string) => text.replace(/\p{Cc}/gu, '?');
 
 /** What is used of a new album, which is printed as the server returns it. */
 const ALBUM = { id: 'string', url: 'string', token: 'string' } as const;

@@ -26,6 +26,7 @@ export interface Patient {
 
 /** Time limit of a conversion. */
 const CONVERT_LIMIT_MS = 15_000;
+const CLOSED_FOLDER = "Make the server's user its owner (chown), or set DATA_DIR to another folder.";
 /** One white pixel. */
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==';
@@ -62,8 +63,7 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
   const folder = resolve(config.DATA_DIR);
   const standing = await nearestStanding(folder);
   if (!(await mayBeMade(folder))) {
-    const advice = "Make the server's user its owner (chown), or set DATA_DIR to another folder.";
-    return [fail(`${standing} is not writable`, advice)];
+    return [fail(`${standing} is not writable`, CLOSED_FOLDER)];
   }
   const [free, { dev }] = await Promise.all([freeBytesOf(standing), stat(standing)]);
   const room = Number.isFinite(free) ? `, ${readableBytes(free)} free` : '';
@@ -116,9 +116,10 @@ export async function checkConversion(patient: Patient): Promise<Finding[]> {
   try {
     return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
   } catch (error) {
-    const advice = isStorageFull(error)
-      ? 'Free some space.'
-      : 'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
+    const isClosed = error instanceof Error && 'syscall' in error && error.syscall === 'mkdtemp';
+    const installed =
+      'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
+    const advice = isStorageFull(error) ? 'Free some space.' : isClosed ? CLOSED_FOLDER : installed;
     return [fail(error instanceof Error ? error.message : String(error), advice)];
   }
 }

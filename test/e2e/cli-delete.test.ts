@@ -171,6 +171,26 @@ test('a delete token that cannot be kept is shown', () =>
     ),
   ));
 
+test('what a server calls a link stays one line that steers no terminal', () =>
+  withFolder((folder) =>
+    withStranger(
+      () =>
+        Response.json({
+          ...uploaded('abcdefghijkl'),
+          url: 'http://a.example/\u001b]0;x\u0007\nb',
+          token: 'c',
+          title: '\u0085',
+        }),
+      async (url) => {
+        const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
+        const { stdout } = await cli(['upload', '--album', 'title', PICTURE], { env });
+        expect(stdout).toBe('http://a.example/?]0;x??b\n'.repeat(2));
+        const whole = await cli(['upload', '--print', 'json', PICTURE], { env });
+        expect(JSON.parse(whole.stdout)).toMatchObject({ title: '\u0085' });
+      },
+    ),
+  ));
+
 test('a server overwrites no token that was kept for another one', () => {
   const said = uploaded('abcdefghijkl');
   return withFolder((folder) =>

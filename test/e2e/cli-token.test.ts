@@ -66,6 +66,9 @@ test('--settings names the file of an installed service, whose stores a command 
     expect(listed.stdout).toContain('laptop');
     const missing = await cli(['--settings', join(folder, 'none'), 'token', 'list'], { env });
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining(`${folder}/none cannot`)]);
+    await writeFile(file, 'UPLOAD=token\n', 'utf16le');
+    const wide = await cli(['--settings', file, 'config'], { env });
+    expect([wide.code, wide.stderr]).toEqual([2, expect.stringContaining('cannot (it is not UTF-8)')]);
     await server.stop();
   });
 }, 60_000);

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
-import { open, readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores } from '../../adapters/open.ts';
 import { repairDatabase } from '../../adapters/sqlite/repair.ts';
@@ -147,6 +147,12 @@ describe('a database with damaged pages', () => {
         await writeFile(path, '');
         expect((await run()).stderr).toMatch(/Nothing in .* can be read/);
         expect(await readdir(folder)).not.toContainEqual(expect.stringContaining('repaired'));
+        // As a disk does that became read-only, the system refuses the new file.
+        await mkdir(`${path}-repaired`);
+        expect((await run()).stderr).toMatch(/^picpool: \S+-repaired cannot be used \(\w+\)\.\n$/);
+        await rm(path);
+        await symlink(path, path);
+        expect((await run()).stderr).toContain(`${path} cannot be used (ELOOP).`);
       }),
     180_000,
   );

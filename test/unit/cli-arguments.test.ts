@@ -65,10 +65,11 @@ test('an option does not count as the value of the one before, nor does an empty
 });
 
 test('a name that begins with a hyphen is one fault, with how to give it', () => {
-  expect(faultsOf('-IMG 1.png', '-x', '-limit')).toEqual([
+  expect(faultsOf('-IMG 1.png', '-x', '-limit', '--settings=x')).toEqual([
     'Unknown option -IMG 1.png. If it is a name, write ./-IMG 1.png.',
     'Unknown option -x.',
     'Unknown option -limit. Did you mean --limit?',
+    'Unknown option --settings. Write it before the command.',
     'Missing argument: FILE...',
   ]);
 });

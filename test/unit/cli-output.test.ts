@@ -1,13 +1,16 @@
 import { expect, test } from 'bun:test';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type CHECK_FORMATS, createResultWriter, csvHeader } from '../../src/cli/check.ts';
 import { misspelled } from '../../src/cli/config.ts';
 import { createProgress } from '../../src/cli/progress.ts';
 import { settingsIn } from '../../src/cli/run.ts';
+import { endingSignals } from '../../src/cli/signals.ts';
 import { createTerminal, type Stream } from '../../src/cli/terminal.ts';
 import { parseConfig } from '../../src/config.ts';
 import { countOf, formatCount, formatSpan } from '../../src/lib/format.ts';
 import { masked } from '../../src/lib/masked.ts';
+import { withFolder } from '../support/temporary.ts';
 
 function stream(isTTY: boolean, columns: number, fault?: string): Stream & { text: string } {
   return {
@@ -86,6 +89,31 @@ test('a terminal that cannot move its cursor gets lines', () => {
   expect(open({ tty: true, env: { TERM: 'dumb' } }).terminal.live).toBe(false);
 });
 
+test('data steers no terminal, and goes to a pipe as it is', async () => {
+  for (const [tty, shown] of [
+    [true, '?]0;x? 1\t2\n'],
+    [false, '\u001b]0;x\u0007 1\t2\n'],
+  ] as const) {
+    const { terminal, stdout } = open({ tty });
+    await terminal.print('\u001b]0;x\u0007 1\t2\n');
+    expect(stdout.text).toBe(shown);
+  }
+});
+
+test('a closed terminal asks for an orderly end, unless nohup has it ignored or nobody can tell', () =>
+  withFolder(async (folder) => {
+    const file = join(folder, 'status');
+    for (const [status, hears] of [
+      ['SigIgn:\t0000000001001000\n', true],
+      ['SigIgn:\t0000000001001001\n', false],
+      ['', false],
+    ] as const) {
+      await writeFile(file, status);
+      expect(endingSignals(file).includes('SIGHUP')).toBe(hears);
+    }
+    expect(endingSignals(join(folder, 'none'))).toEqual(['SIGTERM', 'SIGINT']);
+  }));
+
 test('a closed pipe is distinguished from a full disk', async () => {
   for (const [fault, unread] of [
     ['EPIPE', true],
@@ -159,6 +187,7 @@ test('settings in a file are read as systemd reads them, and so are those that t
   const text = '# a=1\n;b=2\nC=pa#ss word\nD=#1 \r\nE="x # y" # z\nF=plain\n';
   expect(settingsIn(text)).toMatchObject({ C: 'pa#ss word', D: '#1', E: 'x # y', F: 'plain' });
   expect(settingsIn(text)).not.toHaveProperty('a');
+  expect(settingsIn('\ufeffC=pa#ss')).toEqual({ C: 'pa#ss' });
   const twice = 'P=30001\nT=a-token\nU=old.db-2025\n# moved\nU=old.db\nP=3000\nT=\n';
   expect(settingsIn(twice)).toEqual({ P: '3000', T: '', U: 'old.db' });
   const [, shown = ''] = /```env\n([^`]*)/.exec(await readFile('docs/public.md', 'utf8')) ?? [];

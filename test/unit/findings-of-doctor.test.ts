@@ -3,7 +3,7 @@ import { parseConfig } from '../../src/config.ts';
 import { type Finding, ok } from '../../src/findings/finding.ts';
 import { grouped } from '../../src/findings/network.ts';
 import { openFindings } from '../../src/findings/settings.ts';
-import { checkFolder } from '../../src/findings/system.ts';
+import { checkConversion, checkFolder } from '../../src/findings/system.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { localFolders } from '../../src/start/data-folder.ts';
 
@@ -41,6 +41,15 @@ test('free space counts where stores are files of this machine', () => {
   expect(folders('sqlite:/records/picpool.db', 'file:/pictures')).toEqual(['/pictures', '/records']);
   expect(folders('sqlite::memory:', 'file:/pictures')).toEqual(['/pictures']);
   expect(folders('redis://db', 's3://bucket')).toEqual([]);
+});
+
+test('the doctor does not look for sharp if the data folder cannot be used', async () => {
+  const runtime = { ...bunRuntime, selfCommand: () => ['/bin/false'] };
+  // Beside a folder that cannot be made, a temporary one is used.
+  for (const [DATA_DIR, word] of Object.entries({ '/dev/null': 'chown', '/dev/null/x': 'sharp' }))
+    expect(await checkConversion({ config: parseConfig({ DATA_DIR }), env: {}, runtime })).toEqual([
+      { level: 'fail', text: expect.any(String), advice: expect.stringContaining(word) },
+    ]);
 });
 
 test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)(

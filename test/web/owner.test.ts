@@ -131,6 +131,14 @@ describe('a picture of this browser', () => {
           await sent;
           await saved();
         };
+        // The server has it, but the page is left before its answer.
+        const { promise: isChanged, resolve: changed } = Promise.withResolvers<void>();
+        await page.route('**/api/image/*', (route) => route.fetch().then(() => changed()), { times: 1 });
+        await page.getByLabel('Title').fill('Left');
+        await page.keyboard.press('Enter');
+        await isChanged;
+        await page.goto(server.url);
+        await page.getByRole('link', { name: 'Edit Left' }).click();
         await save(async () => {
           await page.getByLabel('Title').fill('none');
           await page.keyboard.press('Enter');
@@ -229,7 +237,9 @@ describe('a picture of this browser', () => {
       await page.clock.fastForward(0.6 * UNDO_MS);
       await page.getByRole('button', { name: 'Delete p1.png' }).click();
       await page.clock.fastForward(0.6 * UNDO_MS);
-      await page.getByRole('button', { name: 'Undo' }).click();
+      // The focus is on the field for files, where nothing is typed.
+      await page.keyboard.press('Control+z');
+      await page.getByRole('button', { name: 'Delete p1.png' }).waitFor();
       // Answered after what was asked before.
       await other.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
       expect(await areThere(ids)).toBe(2);
@@ -433,7 +443,11 @@ describe('the list of this browser', () => {
           await other.page.goto(link);
           await other.page.getByRole('button', { name: 'Add them here' }).click();
         };
+        const login = { status: 404, body: '<h1>Log in</h1>' };
+        await other.page.route('**/api/handovers/*', (route) => route.fulfill(login), { times: 1 });
         await open();
+        await other.page.locator('#lists-result .fault').waitFor();
+        await other.page.getByRole('button', { name: 'Add them here' }).click();
         await other.page.getByText('3 entries were added.').first().waitFor();
         expect(new URL(other.page.url()).hash).toBe('');
         const tokens = (list: Kept[]) => list.map(({ delete_token }) => delete_token);
@@ -490,7 +504,12 @@ describe('the list of this browser', () => {
         page.setInputFiles('#list-file', { name: 'list.json', mimeType: 'application/json', buffer });
       await read(saved);
       await page.getByText('Everything in this list is already here.').first().waitFor();
+      const odd = { ...list.pictures[0], id: 'b'.repeat(12), filename: { toString: 1 } };
+      await read(Buffer.from(JSON.stringify({ pictures: [odd] })));
+      await page.getByText('Nothing was added.').first().waitFor();
       await page.evaluate(() => localStorage.clear());
+      await page.reload();
+      await page.getByText('My pictures on another device').click();
       const hostile = { ...list.pictures[0], url: 'javascript:alert(1)', delete_token: 'x' };
       await read(Buffer.from(JSON.stringify({ pictures: [list.pictures[1], hostile] })));
       await page.getByText('Nothing was added.').first().waitFor();

@@ -462,7 +462,7 @@ describe('an upload under way', () => {
     expect(await found('cut.jpg')).toBe(1);
   });
 
-  test('is tried again by a button where the server stays away', async () => {
+  test('is tried again by a button where the server stays away, with the form as it was', async () => {
     await visitFar(
       '/',
       async (page) => {
@@ -477,6 +477,8 @@ describe('an upload under way', () => {
         while (!(await lost.isVisible())) await page.clock.fastForward(2000);
         relay.open();
         await reset(false);
+        // Of what is sent from now on.
+        await page.getByLabel('Who can see it').selectOption('unlisted');
         await cardOf(page, 'far.jpg').getByRole('button', { name: 'Try again' }).click();
         await cardOf(page, 'far.jpg').locator('.copy-link').waitFor();
       },

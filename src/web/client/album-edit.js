@@ -20,6 +20,9 @@ const mine = findAlbum(id);
 const edit = button(say('edit'), 'quiet', () => void open());
 if (mine) actions.append(edit);
 
+// A key that is held down clicks 30 times in a second.
+tools.addEventListener('keydown', (event) => event.repeat && event.key === 'Enter' && event.preventDefault());
+
 /** Ends when all is saved: one after another, so that the last change wins. */
 let saving = Promise.resolve();
 
@@ -160,9 +163,7 @@ async function rename(title) {
 
 /** Deletes the album at the second click: there is no way back, and its pictures may be somebody else's. @param {Event} event */
 function askToDelete({ currentTarget }) {
-  // Nor is a key that is held down an answer.
   const sure = button(say('deleteForGood'), 'danger', single(deleteAlbum));
-  sure.addEventListener('keydown', (event) => event.repeat && event.preventDefault());
   /** @type {HTMLButtonElement} */ (currentTarget).replaceWith(sure);
   sure.focus();
 }
@@ -263,8 +264,8 @@ function showCover(list, cover) {
  * @param {string} query
  */
 async function remove(item, query) {
-  const { status, fault } = await send('DELETE', `/images/${item.dataset.id}${query}`);
-  if (fault !== null && status !== 404) return;
+  const { body, fault } = await send('DELETE', `/images/${item.dataset.id}${query}`);
+  if (fault !== null && body?.code !== 'not_found') return;
   const next = item.nextElementSibling ?? item.previousElementSibling;
   item.remove();
   (next?.querySelector('button') ?? byId('album-name', HTMLInputElement)).focus();

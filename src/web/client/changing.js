@@ -1,6 +1,9 @@
 // @ts-check
 import { announce, ask, make, say } from './dom.js';
-import { changeMine } from './mine.js';
+import { changeMine, findMine } from './mine.js';
+
+/** Longer than it takes to leave a page. */
+const LEAVING_MS = 1000;
 
 /**
  * Changes a picture of this browser on the server, and what is kept about it here.
@@ -10,11 +13,17 @@ import { changeMine } from './mine.js';
  */
 export async function changePicture({ id, url, delete_token }, change) {
   const { pathname } = new URL(url, location.href);
+  const before = findMine(id)?.filename;
+  if (change.title) changeMine(id, { filename: change.title });
   const { body, fault } = await ask(pathname.replace(/\/i\/\w+$/, `/api/image/${id}`), {
     method: 'PATCH',
     headers: { 'content-type': 'application/json', 'x-delete-token': delete_token },
     body: JSON.stringify(change),
+    keepalive: true,
   });
+  // A page that is left hears a fault instead of the answer, and nothing later.
+  if (fault !== null && findMine(id)?.filename === change.title)
+    setTimeout(changeMine, LEAVING_MS, id, { filename: before });
   if (fault === null) {
     const { title, filename, protected: isProtected, max_views, expires_at } = body;
     changeMine(id, { filename: title ?? filename, protected: isProtected || max_views !== null, expires_at });

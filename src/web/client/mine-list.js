@@ -18,18 +18,15 @@ const albums = byId('my-albums', HTMLElement);
 const albumList = byId('my-albums-list', HTMLUListElement);
 /** @type {Mine[]} */
 let hidden = [];
-/** IDs of pictures that the page already shows. @type {readonly string[]} */
-let elsewhere = [];
 /** What each item shows. @type {WeakMap<Element, string>} */
 const shownBy = new WeakMap();
 
-/**
- * Shows what this browser has uploaded, newest first.
- * @param {readonly string[]} [others] IDs of pictures that the page already shows
- */
-export function showMine(others = elsewhere) {
-  elsewhere = others;
-  const mine = readMine().filter(({ id, deleting }) => !deleting && !elsewhere.includes(id));
+/** Shows what this browser has uploaded and no card shows, newest first. */
+export function showMine() {
+  const cards = [...document.querySelectorAll('#cards > [data-id]')].map((card) =>
+    card.getAttribute('data-id'),
+  );
+  const mine = readMine().filter(({ id, deleting }) => !deleting && !cards.includes(id));
   const shown = more.hidden && list.childElementCount > FIRST ? mine : mine.slice(0, FIRST);
   hidden = mine.slice(shown.length);
   section.hidden = mine.length === 0;

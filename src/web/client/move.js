@@ -31,26 +31,33 @@ function tell(...parts) {
 const wholeList = () => JSON.stringify({ pictures: readMine(), albums: readAlbums() });
 
 /**
- * Adds a list that another device has written, which may be any text.
+ * Returns the entries of a list that another device has written, which may be any text. Throws if it is not a list.
  * @param {string} text
  */
-function take(text) {
+function entriesOf(text) {
   /** @type {{ pictures?: unknown, albums?: unknown }} */
+  const list = Object(JSON.parse(text));
+  const entries = (/** @type {unknown} */ some) =>
+    Array.isArray(some) ? some.filter((one) => ID.test(one?.id)) : [];
+  const [some, others] = [entries(list.pictures), entries(list.albums)];
+  const pictures = some.flatMap((one, index) =>
+    TOKEN.test(one.delete_token) ? pictureOf(one, some.length - index) : [],
+  );
+  const albums = others.flatMap((one) => (TOKEN.test(one.token) ? albumOf(one) : []));
+  const asked = some.length + others.length;
+  if (asked === 0 || pictures.length + albums.length < asked) throw new TypeError();
+  return { pictures, albums };
+}
+
+/** @param {string} text */
+function take(text) {
   let list;
   try {
-    list = Object(JSON.parse(text));
+    list = entriesOf(text);
   } catch {
     return tell(say('notAList'));
   }
-  const entries = (/** @type {unknown} */ some) =>
-    Array.isArray(some) ? some.filter((one) => ID.test(one?.id)) : [];
-  const pictures = entries(list.pictures).flatMap((one, index, { length }) =>
-    TOKEN.test(one.delete_token) ? pictureOf(one, length - index) : [],
-  );
-  const albums = entries(list.albums).flatMap((one) => (TOKEN.test(one.token) ? albumOf(one) : []));
-  const asked = entries(list.pictures).length + entries(list.albums).length;
-  if (asked === 0 || pictures.length + albums.length < asked) return tell(say('notAList'));
-  const added = mergeMine(pictures, albums);
+  const added = mergeMine(list.pictures, list.albums);
   if (added === null) return tell(say('noRoom'));
   showMine();
   tell(added > 0 ? say('listTaken', { count: added }) : say('listKnown'));
@@ -174,8 +181,8 @@ function offer() {
 
   async function fetchList() {
     get.disabled = true;
-    const { body, status, fault } = await ask(`${handovers}/${id}`, { method: 'POST' });
-    if (status === 404) return tell(say('linkUsed'));
+    const { body, fault } = await ask(`${handovers}/${id}`, { method: 'POST' });
+    if (body?.code === 'not_found') return tell(say('linkUsed'));
     get.disabled = false;
     if (fault !== null) return tell(make('p', { class: 'fault' }, fault), get);
     await unseal(body.sealed, key).then(take, () => tell(say('notAList')));

@@ -169,7 +169,7 @@ addEventListener('pagehide', () => {
   }
 });
 addEventListener('keydown', (event) => {
-  const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea');
+  const isTyping = event.target instanceof Element && event.target.matches(':read-write');
   if (bar.hidden || isTyping || event.key !== 'z' || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
   undo();

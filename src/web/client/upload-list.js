@@ -66,10 +66,10 @@ export function addFiles(form, files, pasted) {
 /**
  * @param {HTMLFormElement} form
  * @param {File} file
+ * @param {FormData} [body] of an earlier try. Default: from the form as it is
  * @returns {Upload}
  */
-function uploadOf(form, file) {
-  const body = bodyOf(form, file);
+function uploadOf(form, file, body = bodyOf(form, file)) {
   const card = new UploadCard(file, () => cancel(upload));
   /** @type {Upload} */
   const upload = {
@@ -121,7 +121,7 @@ function uploadOf(form, file) {
    */
   function failed(words, mayWorkLater) {
     upload.state = 'failed';
-    upload.retry = mayWorkLater ? () => replace(upload, uploadOf(form, file)) : null;
+    upload.retry = mayWorkLater ? () => replace(upload, uploadOf(form, file, body)) : null;
     upload.why = words;
     takeOut(card.element, title);
     settled(upload, say('notUploadedWhy', { name: file.name, why: words }));
@@ -337,17 +337,12 @@ chooseIn(cards, byId('chosen-cards', HTMLElement), {
     deleteSoon(stored().filter(({ id }) => items.some(({ dataset }) => dataset.id === id))),
 });
 
-/** Shows what this browser has uploaded before. */
-function showOthers() {
-  showMine([...uploads, ...aside].flatMap(({ card }) => card.image?.id ?? []));
-}
-
 /**
  * Follows another page that has deleted pictures, or will.
  * @param {boolean} isAsked whether the server is asked about each picture. Default: only about those no longer known here
  */
 function follow(isAsked = false) {
-  showOthers();
+  showMine();
   if (isAsked) void checkMine();
   for (const { id, deleting } of readMine()) putAside({ id, aside: deleting !== undefined, fault: null });
   for (const { image } of uploads.map(({ card }) => card))
@@ -365,6 +360,6 @@ const loadMoving = () => void (lists && import('./move.js'));
 lists?.addEventListener('toggle', loadMoving, { once: true });
 if (location.hash === '') addEventListener('hashchange', loadMoving, { once: true });
 else loadMoving();
-showOthers();
+showMine();
 void checkMine();
 document.documentElement.classList.add('knows-mine');
