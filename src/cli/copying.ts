@@ -1,5 +1,5 @@
-import { rmSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, stat, utimes } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -136,9 +136,11 @@ const TOUCH_MS = 60_000;
 export async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
   const hasData = await stat(dataDir).catch(() => null);
   const parent = hasData ? temporaryFolder({ DATA_DIR: dataDir }) : tmpdir();
+  const signals = endingSignals();
   const folder = await mkdir(parent, { recursive: true, mode: 0o700 })
     .then(() => removeLeftovers(parent, { now: Date.now(), prefix: WORK }))
-    .then(() => mkdtemp(join(parent, WORK)))
+    // In the same turn as the handlers below: a signal between them would leave it.
+    .then(() => mkdtempSync(join(parent, WORK)))
     .catch((error: unknown) => {
       throw noAccess(parent, error as NodeJS.ErrnoException);
     });
@@ -148,7 +150,6 @@ export async function withWorkFolder<T>(dataDir: string, work: (folder: string) 
     rmSync(folder, { recursive: true, force: true });
     process.exit(130);
   };
-  const signals = endingSignals();
   for (const signal of signals) process.once(signal, end);
   try {
     return await work(folder);

@@ -97,7 +97,7 @@ for (const runtime of ['bun', 'deno'] as const) {
 test.each(['bun', 'deno'] as const)(
   'a server on %s that waits for its records shows that it lives, whatever the Host',
   async (runtime) => {
-    const server = await startServer(runtime, { METADATA_URL: 'redis://127.0.0.1:9' });
+    const server = await startServer(runtime, { METADATA_URL: 'redis://127.0.0.1:9' }, undefined, [], true);
     try {
       const answers = [
         await send(server.url, 'GET /livez HTTP/1.0'),

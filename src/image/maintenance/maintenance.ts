@@ -29,7 +29,7 @@ interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'straysBefore'> 
   doubts: Doubts;
   serviceTime: ServiceTime;
   accesses: AccessLog;
-  files: Pick<ImageFiles, 'afterChanges' | 'retryRemovals'>;
+  files: Pick<ImageFiles, 'takeChanged' | 'noteChange' | 'retryRemovals'>;
   cleanup: Cleanup;
   /** Called with the total size of the smaller versions. */
   onVersionBytes: (bytes: number) => Promise<void>;
@@ -79,10 +79,15 @@ export async function turn(options: MaintenanceOptions, signal: AbortSignal): Pr
   log('debug', 'cleanup looked', { doubts: reasons.length });
   if (reasons.length > 0) return;
   await files.retryRemovals();
-  // A disk that is too full for the step gets room.
-  await files
-    .afterChanges(() => advanceEpoch(options, options.folder))
-    .finally(() => runWhenDue(options, signal));
+  const isChanged = files.takeChanged();
+  let isDone = !isChanged;
+  try {
+    if (isChanged) isDone = await advanceEpoch(options, options.folder);
+  } finally {
+    if (!isDone) files.noteChange();
+    // A disk that was too full for the step gets room.
+    await runWhenDue(options, signal);
+  }
 }
 
 async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {

@@ -41,7 +41,7 @@ export interface Upkeep {
 export interface UpkeepOptions {
   images: ImageStore;
   blobs: BlobStore;
-  files: Pick<ImageFiles, 'afterChanges' | 'retryRemovals'>;
+  files: Pick<ImageFiles, 'takeChanged' | 'noteChange' | 'retryRemovals'>;
   state: StateStore;
   locks: Locks;
   reviews?: Pick<Reviews, 'removeExpired'>;

@@ -26,8 +26,10 @@ export interface ImageFiles {
   remove(image: ImageRecord): Promise<void>;
   /** Removes files that could not be removed with their images. */
   retryRemovals(): Promise<void>;
-  /** Runs the work if files were stored or removed since it last returned true. */
-  afterChanges(work: () => Promise<boolean>): Promise<void>;
+  /** Reports whether files were stored or removed since the last call. */
+  takeChanged(): boolean;
+  /** Makes the next call of `takeChanged` return true. */
+  noteChange(): void;
 }
 
 interface ImageFilesOptions {
@@ -78,15 +80,14 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       return thumbnails.provide(image, shape, payer);
     },
 
-    async afterChanges(work) {
-      if (!changed) return;
+    takeChanged() {
+      const was = changed;
       changed = false;
-      let isDone = false;
-      try {
-        isDone = await work();
-      } finally {
-        changed ||= !isDone;
-      }
+      return was;
+    },
+
+    noteChange() {
+      changed = true;
     },
 
     async remove(image) {
