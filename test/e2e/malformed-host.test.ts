@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { logInto, startServer } from '../support/servers/server-process.ts';
+import { logInto, startServer, startWaiting } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** What no host is called, and how a request may name two. */
@@ -97,7 +97,7 @@ for (const runtime of ['bun', 'deno'] as const) {
 test.each(['bun', 'deno'] as const)(
   'a server on %s that waits for its records shows that it lives, whatever the Host',
   async (runtime) => {
-    const server = await startServer(runtime, { METADATA_URL: 'redis://127.0.0.1:9' }, undefined, [], true);
+    const server = await startWaiting(runtime, { METADATA_URL: 'redis://127.0.0.1:9' });
     try {
       const answers = [
         await send(server.url, 'GET /livez HTTP/1.0'),

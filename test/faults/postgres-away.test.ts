@@ -18,7 +18,7 @@ import { createRandom } from '../support/random.ts';
 import { startPostgresFleet, troublePostgres } from '../support/servers/postgres-fleet.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { startRelay } from '../support/servers/relay.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { type ServerProcess, startServer, startWaiting } from '../support/servers/server-process.ts';
 import { shared } from '../support/shared.ts';
 import { withSchema } from '../support/stores/postgres.ts';
 import { startPostgres, startPostgresPair } from '../support/stores/postgres-server.ts';
@@ -195,7 +195,7 @@ test.concurrent('while Postgres is away or hangs, lists of the pool go on, and o
   await stores.proxies.save(drafts(30, (index) => ({ lastChecked: Date.now(), uptime: index / 30 })));
   await stores.close();
   await postgres.kill();
-  const server = await startServer('bun', { ...QUIET, METADATA_URL: own.href });
+  const server = await startWaiting('bun', { ...QUIET, METADATA_URL: own.href });
   try {
     expect(server.stderr()).toContain('(not responding; waiting for it)');
     expect((await fetch(`${server.url}/livez`)).status).toBe(200);

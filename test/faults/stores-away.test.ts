@@ -4,7 +4,12 @@ import { agreeOnSchema } from '../../adapters/redis/schema.ts';
 import { absent } from '../support/absent.ts';
 import { json } from '../support/json.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
-import { type RuntimeName, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import {
+  type RuntimeName,
+  type ServerProcess,
+  startServer,
+  startWaiting,
+} from '../support/servers/server-process.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
 import { S3_ACCESS, startRedis, startS3, until } from '../support/stores/services.ts';
@@ -35,7 +40,7 @@ test.concurrent.skipIf(absent('redis-server'))(
     await connection.close();
     await redis.kill();
     const start = (runtime: RuntimeName, METADATA_URL: string) =>
-      startServer(runtime, { ...QUIET, METADATA_URL }, undefined, [], true);
+      startWaiting(runtime, { ...QUIET, METADATA_URL });
     const [onBun, onDeno, newer, stopped] = await Promise.all([
       start('bun', withPrefix(redis.url)),
       start('deno', withPrefix(redis.url)),

@@ -99,3 +99,7 @@ export async function startServer(
     },
   };
 }
+
+/** Starts a server that may have to wait for its records, and does not wait for them. */
+export const startWaiting = (runtime: RuntimeName, env: Record<string, string>) =>
+  startServer(runtime, env, undefined, [], true);
