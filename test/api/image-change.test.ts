@@ -47,6 +47,15 @@ test('a picture that loses its expiry counts from now', async () => {
   expect(await host.service.cleanup(1000, true)).toMatchObject({ removed: 1 });
 });
 
+test('a picture that loses its password while it is made protected does not become public', async () => {
+  const image = await host.upload(picture, 'password=one');
+  const made = ['unlisted', 'protected'].map((visibility) =>
+    change(image.id, { visibility }, withToken(image)),
+  );
+  await Promise.all(made);
+  expect(await isListed(image)).toBeFalse();
+});
+
 test('title and alternative text are stored, changed and taken away, and shown everywhere', async () => {
   const image = await host.upload(
     picture,
