@@ -431,7 +431,7 @@ describe('0x0', () => {
     });
   }
 
-  test('leaves the form to whoever sends a wrong password in parts', async () => {
+  test('shows the form for a password again if a wrong one comes in parts', async () => {
     const stored = await post('/0x0', form({ file: PNG, password: 'one' }));
     const path = /\/i\/\w+/.exec(await stored.text())?.[0] ?? '';
     const answer = await server.send(path, {
