@@ -89,12 +89,15 @@ export function handoverRoutes({ state, clock, random }: HandoverOptions): Route
           throw new AppError('invalid_body', inEnglish('The body must be Base64url.'));
         const isOwn = (key: string) => key.split(':')[2] === owner;
         const known = await kept();
-        if (known.length >= MOST && known.filter(isOwn).length < MOST_OF_ONE) {
+        const older = known.filter(isOwn);
+        if (known.length >= MOST && older.length < MOST_OF_ONE) {
           const said = inEnglish('The server keeps too many lists at the moment.');
           throw new AppError('unavailable', said, { retryAfterMs: LIFE_MS / 10 });
         }
         const id = createDeleteToken(random);
-        await state.set(`${PREFIX}${clock.now() + LIFE_MS}:${owner}:${id}`, sealed);
+        // After the others of its address, also if the clock has gone back: it would be taken for the oldest.
+        const end = Math.max(clock.now() + LIFE_MS, ...older.map((key) => Number(key.split(':')[1]) + 1));
+        await state.set(`${PREFIX}${end}:${owner}:${id}`, sealed);
         // A new link of the same address takes the place of its oldest. Others may have come at the same moment.
         const own = (await kept()).filter(isOwn).sort();
         for (const key of own.slice(0, -MOST_OF_ONE)) await state.remove(key);
