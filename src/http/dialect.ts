@@ -45,8 +45,9 @@ export function tokenOf(
   return bearerOf(authorization) ?? (dialect && foreignTokenOf(request));
 }
 
-/** Translates a refusal, keeping its headers. */
+/** Translates a refusal, keeping its headers. A page, such as the form for a password, stays as it is. */
 export async function speak(envelope: Response, dialect: Dialect): Promise<Response> {
+  if (!envelope.headers.get('content-type')?.startsWith('application/json')) return envelope;
   const { error, code, request_id } = (await envelope.json()) as Refused;
   const { status, body } = dialect.refusal({ status: envelope.status, error, code, request_id });
   const headers = new Headers(envelope.headers);

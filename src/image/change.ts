@@ -49,7 +49,8 @@ export async function changeOf(
   const change: ImageChange = {};
   if (password !== null) change.passwordHash = await hasher.hash(password);
   else if (visibility !== null && visibility !== 'protected') change.passwordHash = null;
-  if (visibility !== null || password !== null) change.unlisted = visibility === 'unlisted' ? 1 : 0;
+  // Not if it keeps its password: another change at the same time may remove that, and it would be public.
+  if (change.passwordHash !== undefined) change.unlisted = visibility === 'unlisted' ? 1 : 0;
   if (wish.expires_in !== undefined) change.expiresAt = expiryIn(wish.expires_in, rules, now);
   if (wish.filename !== undefined) {
     const filename = cleanFilename(wish.filename);

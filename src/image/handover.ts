@@ -87,16 +87,20 @@ export function handoverRoutes({ state, clock, random }: HandoverOptions): Route
         const sealed = await readSmallBody(request, { maxBytes: MAX_BYTES, name: 'The body' });
         if (!SEALED.test(sealed))
           throw new AppError('invalid_body', inEnglish('The body must be Base64url.'));
+        const isOwn = (key: string) => key.split(':')[2] === owner;
         const known = await kept();
-        const own = known.filter((key) => key.split(':')[2] === owner).sort();
-        // A new link of the same address takes the place of its oldest.
-        if (own.length >= MOST_OF_ONE) await state.remove(own[0] ?? '');
-        else if (known.length >= MOST) {
+        const older = known.filter(isOwn);
+        if (known.length >= MOST && older.length < MOST_OF_ONE) {
           const said = inEnglish('The server keeps too many lists at the moment.');
           throw new AppError('unavailable', said, { retryAfterMs: LIFE_MS / 10 });
         }
         const id = createDeleteToken(random);
-        await state.set(`${PREFIX}${clock.now() + LIFE_MS}:${owner}:${id}`, sealed);
+        // After the others of its address, also if the clock has gone back: it would be taken for the oldest.
+        const end = Math.max(clock.now() + LIFE_MS, ...older.map((key) => Number(key.split(':')[1]) + 1));
+        await state.set(`${PREFIX}${end}:${owner}:${id}`, sealed);
+        // A new link of the same address takes the place of its oldest. Others may have come at the same moment.
+        const own = (await kept()).filter(isOwn).sort();
+        for (const key of own.slice(0, -MOST_OF_ONE)) await state.remove(key);
         const body = { success: true, id, expires_in: LIFE_MS / 1000 };
         return Response.json(body, { status: 201, headers: { 'cache-control': 'no-store' } });
       },

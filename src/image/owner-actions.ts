@@ -128,12 +128,12 @@ export function createOwnerActions({
           // Even if the answer is lost, nobody must see the old record.
           const changed = await images.change(id, change).finally(() => records.forget(id));
           if (changed === null) throw notFound();
+          log('info', 'image changed', { id });
+          onChanged(changed);
           // Its password was to be kept, but another change at the same time has removed it.
           if (wish.visibility === 'protected' && changed.passwordHash === null) {
             throw new AppError('conflict', inEnglish('The password was removed at the same time. Send one.'));
           }
-          log('info', 'image changed', { id });
-          onChanged(changed);
           return changed;
         });
       if (rights.mayRemove(image, { ...by, peer: null, admin: false })) return work();

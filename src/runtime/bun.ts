@@ -31,6 +31,8 @@ export const bunRuntime: Runtime = {
     const peerOf = (request: Request): string => server.requestIP(request)?.address ?? '';
     const server: Bun.Server<undefined> = Bun.serve({
       maxRequestBodySize: NO_BODY_LIMIT,
+      // Otherwise an error that nothing catches shows visitors the source, also if NODE_ENV was set at the start.
+      development: false,
       // Also for a socket, although its type has none: the default of 10 s is less than a conversion may take.
       idleTimeout: IDLE_TIMEOUT_S,
       fetch: (request: Request) => handler(request, peerOf),

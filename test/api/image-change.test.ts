@@ -47,6 +47,18 @@ test('a picture that loses its expiry counts from now', async () => {
   expect(await host.service.cleanup(1000, true)).toMatchObject({ removed: 1 });
 });
 
+test('a picture that loses its password while it is made protected does not become public', async () => {
+  const image = await host.upload(picture, 'password=one');
+  const made = ['unlisted', 'protected'].map((visibility) =>
+    change(image.id, { visibility, title: visibility }, withToken(image)),
+  );
+  await Promise.all(made);
+  // The other one is refused, but has changed the title.
+  const told = events.filter(({ type, image: { id } }) => type === 'changed' && id === image.id);
+  expect(told.map((event) => event.image.title)).toEqual(['unlisted', 'protected']);
+  expect(await isListed(image)).toBeFalse();
+});
+
 test('title and alternative text are stored, changed and taken away, and shown everywhere', async () => {
   const image = await host.upload(
     picture,

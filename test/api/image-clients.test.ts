@@ -431,6 +431,17 @@ describe('0x0', () => {
     });
   }
 
+  test('shows the form for a password again if a wrong one comes in parts', async () => {
+    const stored = await post('/0x0', form({ file: PNG, password: 'one' }));
+    const path = /\/i\/\w+/.exec(await stored.text())?.[0] ?? '';
+    const answer = await server.send(path, {
+      method: 'POST',
+      body: form({ password: 'two' }),
+      from: STRANGER,
+    });
+    expect([answer.status, await answer.text()]).toEqual([401, expect.stringContaining('type="password"')]);
+  });
+
   test('says in a line what is wrong', async () => {
     for (const [field, sentence] of [
       ['secret', 'The form has no file in the field file, and no URL in the field url.'],

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { run } from '../support/run.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
@@ -25,4 +26,13 @@ test.each([
     await server.stop();
     expect(server.stderr()).toContain('production: true');
   });
+});
+
+test('what nothing catches shows no visitor the source', async () => {
+  const script = `import { bunRuntime } from ${JSON.stringify(join(ROOT, 'src/runtime/bun.ts'))};
+    const fail = () => Promise.reject(new Error('unexpected'));
+    const server = await bunRuntime.serve(fail, { hostname: '127.0.0.1', port: 0 });
+    console.log(await (await fetch('http://127.0.0.1:' + server.port)).text());
+    process.exit(0);`;
+  expect(await run([process.execPath, '-e', script])).toMatch(/^[\w !]+$/);
 });

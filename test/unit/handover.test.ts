@@ -65,7 +65,14 @@ test('an address keeps three, all together 32, and each is Base64url of at most 
   }
   expect(await take(ids[0] ?? '')).toBe('not_found');
   expect(await take(ids[1] ?? '')).toBe('bGlzd1');
-  for (let index = 0; index < 30; index++) await give('bGlzdA', `192.0.2.${index + 10}`);
+  // At the same moment.
+  await Promise.all(ids.map((_, index) => give(`c2FtZT${index}`)));
+  expect((await state.keys()).length).toBe(3);
+  // The newest stays, also if the clock has gone back.
+  wait(-30_000);
+  expect(await take((await give('bmV3')).id)).toBe('bmV3');
+  await give('bGlzdA');
+  for (let index = 0; index < 29; index++) await give('bGlzdA', `192.0.2.${index + 10}`);
   expect((await state.keys()).length).toBe(32);
   expect(await codeOf(give('bGlzdA', '198.51.100.1'))).toBe('unavailable');
   expect(await codeOf(give('a'.repeat(349_529)))).toBe('too_large');

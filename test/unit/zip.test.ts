@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { zipName } from '../../src/image/albums/download.ts';
+import { createDownloads, zipName } from '../../src/image/albums/download.ts';
 import { type ZipEntry, zipOf } from '../../src/lib/zip.ts';
 import { run } from '../support/run.ts';
+import { image } from '../support/stores/records.ts';
 import { withFolder } from '../support/temporary.ts';
 
 async function* entries(files: Record<string, string>): AsyncGenerator<ZipEntry, void> {
@@ -72,4 +73,16 @@ test.each([
   ['猫'.repeat(255), `007 ${'猫'.repeat(66)}.webp`],
 ])('a picture named %p is %p in a ZIP file', (filename, name) => {
   expect(zipName({ filename, format: 'webp' }, 7, 3)).toBe(name);
+});
+
+test('a reader who takes an hour keeps no records in memory', async () => {
+  const pictures = Array.from({ length: 100 }, () => image());
+  const records = pictures.map((picture) => new WeakRef(picture));
+  const service = { find: async () => image(), read: async () => new Blob(), accessed() {} };
+  const visitor = { peer: '192.0.2.1', payer: '192.0.2.1', head: false, isHidden: () => false };
+  const { body } = await createDownloads({ service })({ title: '' }, pictures.splice(0), visitor);
+  await Bun.sleep(1);
+  Bun.gc(true);
+  expect(records.filter((record) => record.deref()).length).toBeLessThan(10);
+  await body?.cancel();
 });

@@ -41,11 +41,13 @@ export function createPasswordHasher(random: RandomBytes, { costLog2 = COST_LOG2
     async verify(password, encoded) {
       const [scheme, cost, blockSize, parallelism, salt = '', hash = ''] = encoded.split('$');
       if (scheme !== 'scrypt') throw new Error('a password hash of an unknown kind');
-      if (Buffer.byteLength(typed(password)) > MAX_PASSWORD_BYTES) return false;
+      // Hashes of earlier versions are of the text as it was sent.
+      const texts = [...new Set([typed(password), password])];
+      // Either form may be the longer one.
+      if (texts.every((text) => Buffer.byteLength(text) > MAX_PASSWORD_BYTES)) return false;
       const expected = Buffer.from(hash, 'base64url');
       const salted = Buffer.from(salt, 'base64url');
-      // Hashes of earlier versions are of the text as it was sent.
-      for (const text of new Set([typed(password), password])) {
+      for (const text of texts) {
         const key = await semaphore(() =>
           derive(text, salted, Number(cost), Number(blockSize), Number(parallelism)),
         );

@@ -48,11 +48,11 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
   const shares = createShares(DOWNLOADS);
 
   async function* entriesOf(
-    pictures: readonly ImageRecord[],
+    pictures: readonly string[],
     { isHidden }: Downloader,
   ): AsyncGenerator<ZipEntry, void> {
     const digits = Math.max(2, String(pictures.length).length);
-    for (const [index, { id }] of pictures.entries()) {
+    for (const [index, id] of pictures.entries()) {
       // It may have been deleted or protected since the ZIP was started.
       const image = await service.find(id).catch(ignoreGone);
       if (image === null || isHidden(image)) continue;
@@ -72,11 +72,12 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
    * none, with `rate_limited` and `busy`.
    */
   return async function download(
-    album: AlbumRecord,
+    album: Pick<AlbumRecord, 'title'>,
     all: readonly ImageRecord[],
     downloader: Downloader,
   ): Promise<Response> {
-    const pictures = all.filter((image) => !downloader.isHidden(image));
+    // A slow reader holds these for an hour, so not the records, of up to 4 KB each.
+    const pictures = all.filter((image) => !downloader.isHidden(image)).map(({ id }) => id);
     if (pictures.length === 0) throw new AppError('not_found', 'This album has no pictures to download.');
     const headers = headersOf(album);
     if (downloader.head) return new Response(null, { headers });

@@ -185,11 +185,11 @@ export function createInvites(options: InvitesOptions): Invites {
       let isFound = false;
       const remove = (album: AlbumRecord) => {
         const guests = guestsOf(album);
-        const leave = (all: Invite[]) => all.filter(({ id }) => id !== invite);
-        isFound ||= [...guests.invites, ...guests.lapsed].some(({ id }) => id === invite);
+        const all = [...guests.lapsed, ...guests.invites];
+        const invites = all.filter(({ id }) => id !== invite);
+        isFound ||= invites.length < all.length;
         if (!isFound) throw new AppError('not_found', 'There is no such invitation.');
-        const left = { ...guests, invites: leave(guests.invites), lapsed: leave(guests.lapsed) };
-        return withGuests(left, picturesOf(album));
+        return withGuests({ ...guests, invites, lapsed: [] }, picturesOf(album));
       };
       return guestsOf(await act('album.change', id, by, () => update(id, remove)));
     },

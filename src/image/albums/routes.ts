@@ -17,14 +17,7 @@ import { guestRoutes } from './guest-routes.ts';
 import { createAlbumPages, createLookCounter } from './pages.ts';
 import type { newAlbumAnswer } from './schemas.ts';
 import { albumFactsView, albumPageView, albumView } from './views.ts';
-import {
-  type AdditionWish,
-  type AlbumChangeWish,
-  type AlbumWish,
-  additionBody,
-  albumBody,
-  albumChangeBody,
-} from './wishes.ts';
+import { type AlbumWish, additionBody, albumBody, albumChangeBody } from './wishes.ts';
 
 const pageQuery = Type.Object({
   page: listQuery.properties.page,
@@ -99,20 +92,20 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
       query: pageQuery,
       about: albumDetails.show,
     }),
-    route('PATCH /api/albums/:id', (call) => change(shared, call), {
-      body: json(albumChangeBody),
-      ...CHANGE,
-      about: albumDetails.change,
-    }),
+    route(
+      'PATCH /api/albums/:id',
+      (call) => facts(shared, call, albums.change(call.params.id, call.body, keeperOf(call))),
+      { body: json(albumChangeBody), ...CHANGE, about: albumDetails.change },
+    ),
     route('DELETE /api/albums/:id', (call) => remove(shared, call), {
       query: removeQuery,
       about: albumDetails.remove,
     }),
-    route('POST /api/albums/:id/images', (call) => add(shared, call), {
-      body: json(additionBody),
-      ...CHANGE,
-      about: albumDetails.add,
-    }),
+    route(
+      'POST /api/albums/:id/images',
+      (call) => facts(shared, call, albums.add(call.params.id, call.body.images, keeperOf(call))),
+      { body: json(additionBody), ...CHANGE, about: albumDetails.add },
+    ),
     route('DELETE /api/albums/:id/images/:image', (call) => takeOut(shared, call), {
       query: takeOutQuery,
       about: albumDetails.takeOut,
@@ -152,10 +145,6 @@ async function show(
   return Response.json(view, { headers: { 'cache-control': 'no-store' } });
 }
 
-async function change(shared: Shared, call: Call<OfAlbum & { body: AlbumChangeWish }>): Promise<Response> {
-  return facts(shared, call, await shared.albums.change(call.params.id, call.body, keeperOf(call)));
-}
-
 /** Deletes an album and, if asked, those of its images that the caller may delete. */
 async function remove(
   { albums }: Shared,
@@ -168,10 +157,6 @@ async function remove(
   return Response.json({ success: true, id, removed_images: removed, kept_images: kept });
 }
 
-async function add(shared: Shared, call: Call<OfAlbum & { body: AdditionWish }>): Promise<Response> {
-  return facts(shared, call, await shared.albums.add(call.params.id, call.body.images, keeperOf(call)));
-}
-
 async function takeOut(
   shared: Shared,
   call: Call<{ params: { id: string; image: string }; query: typeof takeOutQuery }>,
@@ -182,7 +167,7 @@ async function takeOut(
     deleteToken: tokenOf(call.request),
     deletes: call.query.image === 'delete',
   };
-  return facts(shared, call, await shared.albums.takeOut(id, image, by));
+  return facts(shared, call, shared.albums.takeOut(id, image, by));
 }
 
 /** Shows the page of an album, or sends its ZIP file. */
@@ -197,8 +182,9 @@ function showPage(
 async function facts(
   { albums, basePath }: Shared,
   { context }: Caller,
-  album: AlbumRecord,
+  changed: Promise<AlbumRecord>,
 ): Promise<Response> {
+  const album = await changed;
   const { length } = await albums.pictures(album);
   const headers = { 'cache-control': 'no-store' };
   return Response.json(albumFactsView(context.origin + basePath, album, length), { headers });

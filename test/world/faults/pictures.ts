@@ -179,7 +179,7 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
   ]),
   fault('an invitation that was revoked lets guests in', [
     `${IMAGE}/albums/invites.ts`,
-    'return withGuests(left, ',
-    'return withGuests(guests, ',
+    'withGuests({ ...guests, invites, lapsed: [] }, ',
+    'withGuests(guests, ',
   ]),
 ];
