@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { mkdir, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -136,29 +137,33 @@ const TOUCH_MS = 60_000;
 export async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
   const hasData = await stat(dataDir).catch(() => null);
   const parent = hasData ? temporaryFolder({ DATA_DIR: dataDir }) : tmpdir();
-  const signals = endingSignals();
-  const folder = await mkdir(parent, { recursive: true, mode: 0o700 })
-    .then(() => removeLeftovers(parent, { now: Date.now(), prefix: WORK }))
-    // In the same turn as the handlers below: a signal between them would leave it.
-    .then(() => mkdtempSync(join(parent, WORK)))
-    .catch((error: unknown) => {
-      throw noAccess(parent, error as NodeJS.ErrnoException);
-    });
+  const folder = join(parent, WORK + randomUUID());
+  const make = async () => {
+    await mkdir(parent, { recursive: true, mode: 0o700 });
+    await removeLeftovers(parent, { now: Date.now(), prefix: WORK });
+    await mkdir(folder, { mode: 0o700 });
+  };
   const touch = () => utimes(folder, new Date(), new Date()).catch(() => {});
   const touching = setInterval(touch, TOUCH_MS);
   const end = () => {
     rmSync(folder, { recursive: true, force: true });
     process.exit(130);
   };
+  const signals = endingSignals();
+  // Before there is a folder that a signal could leave.
   for (const signal of signals) process.once(signal, end);
   try {
+    await make().catch((error: NodeJS.ErrnoException) => {
+      throw noAccess(parent, error);
+    });
     return await work(folder);
   } catch (error) {
     throw storageFull(error, inEnglish(`There is no space left in ${parent}.`));
   } finally {
     clearInterval(touching);
     for (const signal of signals) process.off(signal, end);
-    await rm(folder, { recursive: true, force: true });
+    // The next run removes what this cannot.
+    await rm(folder, { recursive: true, force: true }).catch(() => {});
   }
 }
 
