@@ -203,12 +203,14 @@ describe('a worker', () => {
     const place = join(await mkdtemp(join(tmpdir(), 'picpool-place-')), 'work');
     const { convert, codec } = await start({ workers: 1, folder: place, sandbox: 'require' });
     await convert(small);
-    await until(() => codec.stats().pids.length === 3);
+    const leftOf = (name: string) => readdirSync(join(place, name, 'given')).length;
+    await until(() => codec.stats().pids.length === 3 && !readdirSync(place).some(leftOf));
     // In one step, because a worker that is started in between would create the folder again.
     renameSync(place, `${place}-before`);
     writeFileSync(place, 'not a folder');
     const late = convert(small, {}, { client: 'another' });
     await expect(late).rejects.toMatchObject({ code: 'unavailable' });
+    expect(codec.stats().unable).toBe(true);
     await rm(dirname(place), { recursive: true });
   });
 

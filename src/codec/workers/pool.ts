@@ -41,7 +41,7 @@ export interface PoolCounts {
   outOfMemory: number;
   /** Number of workers started in total. */
   started: number;
-  /** True if the last start failed, and no worker can take work. */
+  /** True if the last start failed, and no worker works or is free for everyone. */
   unable: boolean;
   /** Parts of the sandbox that the last worker lacks; `null` if it has no sandbox, `undefined` before the first is ready. */
   missing: readonly string[] | null | undefined;
@@ -100,8 +100,8 @@ export class ProcessPool<T extends Task> {
     const all = [...this.#workers].sort((a, b) => Number(b.run !== null) - Number(a.run !== null));
     const pids = all.flatMap(({ pid }) => pid ?? []);
     const busy = all.filter(({ run }) => run?.began && !run.answered).length;
-    const unable = this.#failedStarts > 0 && !all.some(({ ready, retired }) => ready && !retired);
-    return { pids, busy, missing: this.#missing, unable, ...this.#totals };
+    const serves = all.some((it) => it.ready && !it.retired && (it.run || it.client === null));
+    return { pids, busy, missing: this.#missing, unable: this.#failedStarts > 0 && !serves, ...this.#totals };
   }
 
   /** Kills every worker and fails its task. */
