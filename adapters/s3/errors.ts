@@ -13,8 +13,8 @@ const FULL = /^(QuotaExceeded|XMinioStorageFull|InsufficientCapacity|XMinioAdmin
  */
 export function isMissing(error: unknown): boolean {
   if (!(error instanceof S3ServiceException) || error.name === 'NoSuchBucket') return false;
-  const isPage = /^text\/html\b/i.test(error.$response?.headers['content-type'] ?? '');
-  return !isPage && error.$metadata.httpStatusCode === 404;
+  const isPage = /^text\/(html|plain)\b/i.test(error.$response?.headers['content-type'] ?? '');
+  return error.name === 'NoSuchKey' || (!isPage && error.$metadata.httpStatusCode === 404);
 }
 
 /** Returns the status of the server's answer; 0 if there was none. */
