@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { mkdir, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -141,7 +141,8 @@ export async function withWorkFolder<T>(dataDir: string, work: (folder: string) 
   const make = async () => {
     await mkdir(parent, { recursive: true, mode: 0o700 });
     await removeLeftovers(parent, { now: Date.now(), prefix: WORK });
-    await mkdir(folder, { mode: 0o700 });
+    // A thread would go on while a signal ends the program.
+    mkdirSync(folder, { mode: 0o700 });
   };
   const touch = () => utimes(folder, new Date(), new Date()).catch(() => {});
   const touching = setInterval(touch, TOUCH_MS);
@@ -150,7 +151,6 @@ export async function withWorkFolder<T>(dataDir: string, work: (folder: string) 
     process.exit(130);
   };
   const signals = endingSignals();
-  // Before there is a folder that a signal could leave.
   for (const signal of signals) process.once(signal, end);
   try {
     await make().catch((error: NodeJS.ErrnoException) => {
