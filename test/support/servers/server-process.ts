@@ -80,9 +80,16 @@ export async function startServer(
     }
     reject(new Error(`the server ended before it listened: ${stderr}`));
   })();
-  const url = await listening.finally(() => clearTimeout(timer));
-  if (!mayWait && stderr.includes('waiting for it'))
-    await until(async () => (await fetch(`${url}/openapi.json`)).ok);
+  const answering = async () => {
+    const url = await listening.finally(() => clearTimeout(timer));
+    if (!mayWait && stderr.includes('waiting for it'))
+      await until(async () => (await fetch(`${url}/openapi.json`)).ok);
+    return url;
+  };
+  const url = await answering().catch((error: unknown) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
   return {
     url,
     pid: child.pid,
