@@ -13,7 +13,7 @@ const FULL = /^(QuotaExceeded|XMinioStorageFull|InsufficientCapacity|XMinioAdmin
  */
 export function isMissing(error: unknown): boolean {
   if (!(error instanceof S3ServiceException) || error.name === 'NoSuchBucket') return false;
-  const isPage = /^text\/(html|plain)\b/i.test(error.$response?.headers['content-type'] ?? '');
+  const isPage = /^text\/html\b/i.test(error.$response?.headers['content-type'] ?? '');
   return error.name === 'NoSuchKey' || (!isPage && error.$metadata.httpStatusCode === 404);
 }
 

@@ -127,26 +127,19 @@ test('a page that answers in place of the S3 server is not believed, and no file
   expect(await read('placed')).toEqual(SMALL);
 });
 
-test.each(['text/html', 'text/plain; charset=utf-8'])(
-  'a page that says 404 as %s makes no file missing',
-  async (type) => {
-    const { move, remove, stat, get } = blobs();
-    const of = (key: string) => [
-      () => stat(key),
-      () => get(key),
-      () => move(key, 'moved'),
-      () => remove(key),
-    ];
-    change = () => new Response('404 page not found', { status: 404, headers: { 'content-type': type } });
-    for (const call of of('gone')) await expect(call()).rejects.toMatchObject({ code: 'unavailable' });
-    change = (answer) => answer;
-    expect(await Promise.all(of('gone').map((call) => call()))).toEqual([null, null, false, undefined]);
-    // Some servers name the type of their XML wrongly.
-    const xml = '<?xml version="1.0"?><Error><Code>NoSuchKey</Code></Error>';
-    change = () => new Response(xml, { status: 404, headers: { 'content-type': type } });
-    expect(await get('gone')).toBeNull();
-  },
-);
+test('a page that says 404 in place of the S3 server makes no file missing', async () => {
+  const { move, remove, stat, get } = blobs();
+  const of = (key: string) => [() => stat(key), () => get(key), () => move(key, 'moved'), () => remove(key)];
+  const missing = (body: string) =>
+    new Response(body, { status: 404, headers: { 'content-type': 'text/html' } });
+  change = () => missing('<html>');
+  for (const call of of('gone')) await expect(call()).rejects.toMatchObject({ code: 'unavailable' });
+  // Some servers name the type of their XML wrongly.
+  change = () => missing('<?xml version="1.0"?><Error><Code>NoSuchKey</Code></Error>');
+  expect(await get('gone')).toBeNull();
+  change = (answer) => answer;
+  expect(await Promise.all(of('gone').map((call) => call()))).toEqual([null, null, false, undefined]);
+});
 
 test('a file that the server copies slowly is moved', async () => {
   change = (answer) => answer;
