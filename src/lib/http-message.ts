@@ -58,7 +58,8 @@ export interface AnswerHead extends Head {
 }
 
 const STATUS = /^HTTP\/1\.[01] ([1-9]\d\d)(?: |$)/;
-const MOST_INTERIM = 16;
+/** Maximum number of interim responses (1xx) before a response. */
+export const MOST_INTERIM = 16;
 
 /** Returns the reader of the head of a final answer. It is asked like a `HeadReader`; `maxBytes` is the limit of all heads together. */
 export function answerHeadReader(

@@ -5,6 +5,7 @@ import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { isGloballyRoutable, unbracketed } from './address.ts';
 import { readableBytes } from './format.ts';
+import { MOST_INTERIM } from './http-message.ts';
 import { lookupHost } from './resolve-host.ts';
 import { type Deadline, explain, SafeFetchError, startDeadline } from './safe-fetch-errors.ts';
 
@@ -46,8 +47,6 @@ export interface SafeFetchDeps {
 }
 
 const MOST_REDIRECTS = 5;
-/** They count as neither head nor body, and could go on until the deadline. */
-const MOST_INTERIM = 16;
 
 export function createSafeFetch({
   allowPrivate,
@@ -96,6 +95,7 @@ export function createSafeFetch({
         ...(ca === undefined ? {} : { ca }),
       });
       let interim = 0;
+      // They count as neither head nor body, and could go on until the deadline.
       request.on('information', () => {
         if (++interim > MOST_INTERIM)
           request.destroy(new SafeFetchError('broken', 'sent too many interim responses'));
