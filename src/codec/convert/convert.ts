@@ -55,6 +55,8 @@ interface Plan {
   lossless?: boolean;
   /** True for a PNG with a palette. */
   palette?: boolean;
+  /** True for a PNG whose row filters are not those that usually suit such a picture. */
+  refiltered?: boolean;
   /** True if a drawing must not take three times the CPU: a viewer waits for it, or it is encoded once more. */
   quick: boolean;
 }
@@ -164,9 +166,9 @@ function keptFormat(source: Source): Format {
 function smallerPlan(source: Source, plan: Plan, { data, quality }: Made): Plan | null {
   const { format, scale, palette } = plan;
   const share = source.bytes / data.length;
-  // Scaling down blurs edges, which gives a drawing more colours than it had.
-  if (share < 1 && format === 'png' && source.kind === 'png' && scale < 1 && !palette)
-    return { ...plan, palette: true };
+  // Scaling down blurs edges, which gives a drawing more colours than it had; rotated only, it may take fewer bytes with the other filters.
+  if (share < 1 && format === 'png' && source.kind === 'png' && !palette && !plan.refiltered)
+    return scale < 1 ? { ...plan, palette: true } : { ...plan, refiltered: true };
   if (share >= 1 || quality === null || !isLossy(format)) return null;
   // Few colours and hard edges take fewer bytes without loss.
   if (source.kind === 'gif' && format === 'webp') return { ...plan, lossless: true };
@@ -273,7 +275,8 @@ function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {
   const drawing = isLossy(format) && (flat || animated) ? ENCODERS[format].drawing : undefined;
   return {
     ...{ format, pixels, thorough },
-    flat: plan.lossless ?? (flat && (format !== 'webp' || quality === undefined)),
+    flat:
+      plan.lossless ?? (flat !== (plan.refiltered === true) && (format !== 'webp' || quality === undefined)),
     palette: plan.palette ?? (header.isPalette === true && scale === 1),
     quality: quality ?? (drawing && thorough ? drawing + THOROUGH_MORE : drawing),
   };
