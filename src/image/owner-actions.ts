@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts';
 import { holding, type Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
 import { sha256 } from '../lib/secret.ts';
-import { type Deleter, type DeletionRights, sameHash } from './access/deletion-rights.ts';
+import { type Deleter, type DeletionRights, mayNotDelete, sameHash } from './access/deletion-rights.ts';
 import type { PasswordHasher } from './access/password.ts';
 import { type ChangeWish, changeOf } from './change.ts';
 import type { ImageRecord } from './image.ts';
@@ -145,9 +145,7 @@ export function createOwnerActions({
       const stored = ID_PATTERN.test(id) ? await images.get(id) : null;
       const image = stored ?? (await inReview(id));
       if (image === null) throw notFound();
-      if (!rights.mayRemove(image, by)) {
-        throw new AppError('forbidden', 'Only the uploader may delete an image.');
-      }
+      if (!rights.mayRemove(image, by)) throw mayNotDelete(by);
       const { who = 'uploader', peer, why, statement } = by.log ?? {};
       // By its hash, the uploader can be told later.
       const details = { statement, tokenHash: image.deleteTokenHash };

@@ -144,7 +144,7 @@ describe('Lsky Pro 2', () => {
     const answer = await server.send(`/lsky/api/v1/images/${data.key.slice(0, 12)}`, init);
     expect(await whole(answer)).toMatchObject({
       status: false,
-      message: 'Only the uploader may delete an image.',
+      message: 'Only the uploader may delete an image. Send its delete token.',
     });
     expect(await status(data.links.url)).toBe(200);
   });
@@ -329,7 +329,7 @@ describe('catbox', () => {
       return server.send(api, { method: 'POST', body, from: STRANGER });
     };
     const refused = await remove('wrong');
-    expect([refused.status, await refused.text()]).toEqual([403, 'Only the uploader may delete an image.\n']);
+    expect([refused.status, await refused.text()]).toEqual([403, 'The delete token is wrong.\n']);
     expect(await (await remove(token)).text()).toContain('successfully');
     expect(await status(link)).toBe(404);
   });
@@ -421,7 +421,7 @@ describe('0x0', () => {
       const manage = (fields: Record<string, string>) =>
         server.send(at, { method: 'POST', body: formOf(fields), from: STRANGER });
       const wrong = await manage({ token: 'wrong', delete: '' });
-      expect([wrong.status, await wrong.text()]).toEqual([403, 'Only the uploader may delete an image.\n']);
+      expect([wrong.status, await wrong.text()]).toEqual([403, 'The delete token is wrong.\n']);
       expect((await manage({ token })).status).toBe(400);
       expect(await (await manage({ delete: '' })).text()).toBe(
         'Send the X-Token of the upload in the field token.\n',

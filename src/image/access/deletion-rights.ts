@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { AppError } from '../../errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { sha256 } from '../../lib/secret.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
@@ -47,6 +48,15 @@ export function createDeletionRights(byAddressMs: number, now: () => number): De
     },
   };
 }
+
+/** Returns the error for someone who may not delete an image. */
+export const mayNotDelete = ({ token }: Deleter) =>
+  new AppError(
+    'forbidden',
+    token === null
+      ? 'Only the uploader may delete an image. Send its delete token.'
+      : 'The delete token is wrong.',
+  );
 
 /** Prefix of a payer that is a token. */
 const TOKEN = 'token ';

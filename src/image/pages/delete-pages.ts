@@ -1,11 +1,10 @@
-import { AppError } from '../../errors.ts';
 import type { Caller } from '../../http/route.ts';
 import { html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import { noticePage } from '../../web/notice-page.ts';
 import { seeOther } from '../../web/page-response.ts';
 import type { Site } from '../../web/site.ts';
-import { type Deleter, deleterOf } from '../access/deletion-rights.ts';
+import { type Deleter, deleterOf, mayNotDelete } from '../access/deletion-rights.ts';
 import type { ImageRecord } from '../image.ts';
 import type { Decision } from '../owner-actions.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
@@ -20,10 +19,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions) {
   async function removable(id: string, by: Deleter): Promise<ImageRecord> {
     const image = (await service.inReview(id)) ?? (await service.find(id));
     if (service.mayRemove(image, by)) return image;
-    throw new AppError(
-      'forbidden',
-      by.token === null ? 'Only the uploader may delete an image.' : 'The delete token is wrong.',
-    );
+    throw mayNotDelete(by);
   }
 
   return {

@@ -156,7 +156,7 @@ export const messages = {
   'This album has no pictures to download.': '这个相册中没有可下载的图片。',
   'An album has at most {most} pictures; make another one.': '每个相册最多 {most} 张图片，请另建一个相册。',
   'Too many requests are changing this album at once.': '同时修改这个相册的请求过多。',
-  'Only the uploader may delete an image.': '只有上传者才能删除图片。',
+  'Only the uploader may delete an image. Send its delete token.': '只有上传者才能删除图片。请提供删除令牌。',
   'The delete token is wrong.': '删除令牌错误。',
   'This image needs a password.': '查看此图片需要密码。',
   'The password is wrong.': '密码错误。',
