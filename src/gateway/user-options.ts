@@ -119,12 +119,14 @@ function readSources(value: string, { sources: known }: Names): ReadonlySet<stri
 }
 
 /**
- * Parses the options in `user-country-de-session-abc-sesslock`. `fixed`: those that take precedence, as in `country-de`.
+ * Parses the options in `user-country-de-session-abc-sesslock`; the name in front may be missing. `fixed`: those that take precedence.
  * @throws {GatewayFault} `bad_request` for an unknown option or an invalid value.
  */
 export function readUser(text: string, names: Names, fixed?: string): UserOptions {
   const options: UserOptions = { sessionMs: DEFAULT_SESSION_MIN * 60_000, sessionLock: false };
-  readWords(text.split('-').slice(1), options, names);
+  const words = text.split('-');
+  const isBare = words.length > 1 && isOption(words[0] ?? '');
+  readWords(isBare ? words : words.slice(1), options, names);
   // Apart from the client's, whose last option would take the first of these as its value.
   if (fixed) readWords(fixed.split('-'), options, names);
   const { countries, notCountries = [] } = options;

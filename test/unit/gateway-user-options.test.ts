@@ -30,7 +30,10 @@ test.each<[user: string, port: string, options: Partial<UserOptions>]>([
   ],
   ['me-rotate-FAST-country-de', '', { rotation: 'fast', countries: ['DE'] }],
   ['me-country-us.DE-not-cn.ru', '', { countries: ['US', 'DE'], notCountries: ['CN', 'RU'] }],
-  // Spellings of other services.
+  // The name in front may be missing, and be that of an option if it stands alone.
+  ['country-de-session-a', '', { countries: ['DE'], session: 'a' }],
+  ['sesslock-session-a', '', { sessionLock: true, session: 'a' }],
+  ['session', '', {}],
   // A domain may contain hyphens, and means its site; a target of the operator has a name.
   ['me-target-www.my-shop.example-country-de', '', { site: 'my-shop.example', countries: ['DE'] }],
   ['me-target-Search-country-de', '', { site: 'example.com', countries: ['DE'] }],
