@@ -143,6 +143,8 @@ if (entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward
   if (kept?.url === location.href) {
     const page = new DOMParser().parseFromString(kept.html, 'text/html');
     results.replaceChildren(...page.body.childNodes);
+    // Without them, the rows have other heights.
+    setRatios();
     scrollTo(0, kept.y);
   }
 }
