@@ -101,11 +101,16 @@ export function createOwnerActions({
 
   const removeEverywhere = async ({ subject }: Pick<Logged, 'subject'>) => {
     const id = subject.slice(SUBJECT.length);
-    const stored = await images.get(id);
+    let stored = await images.get(id);
     if (stored) await removeStored(stored);
     // An interrupted approval leaves it in both places.
-    const isHeld = (await inReview(id)) !== null && (await reviews?.withdraw(id));
-    if (!isHeld && !stored) throw notFound();
+    if ((await inReview(id)) !== null) {
+      if ((await reviews?.withdraw(id)) || stored) return;
+      // It has been approved meanwhile.
+      stored = await images.get(id);
+      if (stored) await removeStored(stored);
+    }
+    if (!stored) throw notFound();
   };
   audit.carry(DELETE, removeEverywhere, 'final');
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import type { ImageRecord } from '../../src/image/image.ts';
 import { breathe } from '../../src/lib/schedule.ts';
 import { pathOf, UPLOADER, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
@@ -79,6 +80,30 @@ describe('an image is deleted', () => {
   test('without its password, by its uploader', async () => {
     const image = await upload('password=secret');
     expect((await remove(image.id)).status).toBe(200);
+  });
+
+  test('while another copy takes it out of review', async () => {
+    let held: ImageRecord | null = null;
+    const host = await hosts.start({
+      change: ({ images }) => ({
+        reviews: {
+          find: async () => held,
+          async withdraw() {
+            if (held) await images.insert(held);
+            held = null;
+            return false;
+          },
+          removeExpired: async () => {},
+        },
+      }),
+    });
+    const { id, delete_token } = await host.upload(picture);
+    const record = await host.images.get(id);
+    held = record && { ...record, id: 'reviewreview' };
+    const headers = { 'x-delete-token': delete_token };
+    const answer = await host.send('/api/delete/reviewreview', { method: 'DELETE', headers }, STRANGER);
+    expect([answer.status, await host.images.get('reviewreview')]).toEqual([200, null]);
+    await host.stop();
   });
 
   test('from the same site in a browser', async () => {
