@@ -89,8 +89,7 @@ export function createAlbumPages(options: AlbumPagesOptions) {
       const album = await albums.find(id);
       // Also where no file is sent: its records are read all the same.
       await countLook(peer, album);
-      const { isHidden } = hidingFrom(request);
-      return download(album, await albums.pictures(album), { peer, payer, head, isHidden });
+      return download(album, await albums.pictures(album), { peer, payer, head, ...hidingFrom(request) });
     },
   };
 }
