@@ -166,10 +166,12 @@ export function createOwnerActions({
     },
 
     async takeBack({ image, inReview }) {
-      if (!inReview) return unfinished.settle('take-back', image);
-      await reviews
-        ?.withdraw(image.id)
-        .catch((cause) => log('warn', 'picture not withdrawn', { id: image.id, cause }));
+      try {
+        // It may have been approved meanwhile.
+        if (!inReview || !(await reviews?.withdraw(image.id))) await unfinished.settle('take-back', image);
+      } catch (cause) {
+        log('warn', 'picture not withdrawn', { id: image.id, cause });
+      }
     },
   };
 }

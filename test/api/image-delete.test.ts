@@ -82,28 +82,28 @@ describe('an image is deleted', () => {
     expect((await remove(image.id)).status).toBe(200);
   });
 
-  test('while another copy takes it out of review', async () => {
+  test('while another copy takes it out of review, also with an upload that failed', async () => {
     let held: ImageRecord | null = null;
-    const host = await hosts.start({
-      change: ({ images }) => ({
-        reviews: {
-          find: async () => held,
-          async withdraw() {
-            if (held) await images.insert(held);
-            held = null;
-            return false;
-          },
-          removeExpired: async () => {},
-        },
-      }),
-    });
+    const reviews = {
+      find: async () => held,
+      async withdraw() {
+        if (held) await host.images.insert(held);
+        held = null;
+        return false;
+      },
+      removeExpired: async () => {},
+    };
+    const host = await hosts.start({ change: () => ({ reviews }) });
     const { id, delete_token } = await host.upload(picture);
     const record = await host.images.get(id);
-    held = record && { ...record, id: 'reviewreview' };
+    if (record === null) throw new Error('no record');
+    held = { ...record, id: 'reviewreview' };
     const headers = { 'x-delete-token': delete_token };
     const answer = await host.send('/api/delete/reviewreview', { method: 'DELETE', headers }, STRANGER);
     expect([answer.status, await host.images.get('reviewreview')]).toEqual([200, null]);
-    await host.stop();
+    held = { ...record, id: 'failedfailed' };
+    await host.service.takeBack({ image: held, inReview: true });
+    expect(await host.images.get('failedfailed')).toBeNull();
   });
 
   test('from the same site in a browser', async () => {
