@@ -77,8 +77,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     const { url, waiting } = target;
     for (let message = waiting[0]; message && !signal.aborted; message = waiting[0]) {
       const delivered = await deliver(url, message);
-      if (signal.aborted && !delivered) return;
-      waiting.shift();
+      if (delivered || !signal.aborted) waiting.shift();
       if (signal.aborted) return;
       onDelivery?.(delivered ? 'delivered' : 'failed');
       message.onEnd();
