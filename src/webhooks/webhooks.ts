@@ -77,7 +77,8 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     const { url, waiting } = target;
     for (let message = waiting[0]; message && !signal.aborted; message = waiting[0]) {
       const delivered = await deliver(url, message);
-      if (delivered || !signal.aborted) waiting.shift();
+      if (signal.aborted && !delivered) return;
+      waiting.shift();
       if (signal.aborted) return;
       onDelivery?.(delivered ? 'delivered' : 'failed');
       message.onEnd();
