@@ -99,18 +99,20 @@ export function createOwnerActions({
       await onRemoved(image);
     });
 
+  const removeIfStored = async (id: string): Promise<boolean> => {
+    const image = await images.get(id);
+    if (image) await removeStored(image);
+    return image !== null;
+  };
+
   const removeEverywhere = async ({ subject }: Pick<Logged, 'subject'>) => {
     const id = subject.slice(SUBJECT.length);
-    let stored = await images.get(id);
-    if (stored) await removeStored(stored);
+    const wasStored = await removeIfStored(id);
     // An interrupted approval leaves it in both places.
-    if ((await inReview(id)) !== null) {
-      if ((await reviews?.withdraw(id)) || stored) return;
-      // It has been approved meanwhile.
-      stored = await images.get(id);
-      if (stored) await removeStored(stored);
-    }
-    if (!stored) throw notFound();
+    const isHeld = (await inReview(id)) !== null;
+    if (isHeld ? await reviews?.withdraw(id) : wasStored) return;
+    // It may have been approved meanwhile, even again.
+    if (!(await removeIfStored(id)) && !wasStored) throw notFound();
   };
   audit.carry(DELETE, removeEverywhere, 'final');
 
@@ -147,8 +149,9 @@ export function createOwnerActions({
     },
 
     async remove(id, by) {
-      const stored = ID_PATTERN.test(id) ? await images.get(id) : null;
-      const image = stored ?? (await inReview(id));
+      const stored = async () => (ID_PATTERN.test(id) ? images.get(id) : null);
+      // It may be approved between the looks.
+      const image = (await stored()) ?? (await inReview(id)) ?? (await stored());
       if (image === null) throw notFound();
       if (!rights.mayRemove(image, by)) {
         throw new AppError('forbidden', 'Only the uploader may delete an image.');

@@ -127,8 +127,8 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
   ]),
   hanging('a picture that was deleted can still be allowed', [
     `${IMAGE}/owner-actions.ts`,
-    'if ((await inReview(id)) !== null)',
-    'if (!stored && (await inReview(id)) !== null)',
+    'const isHeld = (await inReview(id)) !== null',
+    'const isHeld = !wasStored && (await inReview(id)) !== null',
   ]),
   fault(
     'an album is swept although it has pictures',
