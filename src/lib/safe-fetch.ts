@@ -102,7 +102,6 @@ export function createSafeFetch({
       });
       request.on('response', resolve);
       request.on('error', reject);
-      request.on('upgrade', (_response, socket) => void socket.destroy());
       // After an upgrade, runtimes report neither an answer nor an error, not even at the deadline.
       request.on('close', () => reject(new SafeFetchError('broken', 'ended without a response')));
       request.end(options.body);
