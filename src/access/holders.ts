@@ -95,9 +95,7 @@ export function createHolders(options: HoldersOptions): Holders {
     demandCalm(peer, token) {
       if (isTokenLike(token)) return;
       const network = clientNetwork(peer);
-      const until = blocked.get(network);
-      if (until === undefined) return;
-      const retryAfterMs = until - now();
+      const retryAfterMs = (blocked.get(network) ?? Number.NEGATIVE_INFINITY) - now();
       if (retryAfterMs > 0) throw tooMany(retryAfterMs);
       blocked.delete(network);
     },

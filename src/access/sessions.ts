@@ -64,10 +64,11 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   async function read(key: string): Promise<{ token: string; until: number } | null> {
     const text = await state.get(SESSION_KEY + key);
-    if (text === null) return null;
-    const stored = JSON.parse(text) as { token: string; until: number };
-    return isGoodUntil(stored.until, now(), SESSION_MS) ? stored : null;
+    return text === null ? null : (JSON.parse(text) as { token: string; until: number });
   }
+
+  /** By a clock that was ahead, one may be over that is good later. */
+  const isGood = (until: number) => isGoodUntil(until, now(), SESSION_MS);
 
   async function keys(): Promise<string[]> {
     const all = await state.keys();
@@ -80,8 +81,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     const good: { key: string; token: string; until: number }[] = [];
     for (const key of all) {
       const stored = await read(key);
-      if (stored === null) await state.remove(SESSION_KEY + key);
-      else good.push({ key, ...stored });
+      if (stored !== null && isGood(stored.until)) good.push({ key, ...stored });
+      else await state.remove(SESSION_KEY + key);
     }
     if (good.length < MOST) return;
     const [most = []] = [...Map.groupBy(good, ({ token }) => token).values()].sort(
@@ -116,7 +117,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       if (value === undefined) return null;
       const key = sha256(value);
       const stored = await read(key);
-      const holder = stored && (await holderOf(stored.token));
+      if (stored === null || !isGood(stored.until)) return null;
+      const holder = await holderOf(stored.token);
       return holder && { key, token: stored.token, ...holder, form: sha256(`form ${value}`) };
     },
 

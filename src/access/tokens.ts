@@ -91,7 +91,7 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
     const text = await state.get(KEY + hash);
     return text === null || text === REVOKED
       ? null
-      : { ...(JSON.parse(text) as Omit<Token, 'id'>), id: idOf(hash) };
+      : { ...(JSON.parse(text) as Omit<Token, 'id'>), id: hash.slice(0, 12) };
   }
 
   async function all(): Promise<{ hash: string; token: Token }[]> {
@@ -145,8 +145,4 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
       return named.length > 0;
     },
   };
-}
-
-function idOf(hash: string): string {
-  return hash.slice(0, 12);
 }

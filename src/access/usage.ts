@@ -79,10 +79,9 @@ function sumOf(one: Record<string, Usage>, other: Record<string, Usage>): Record
 
 function together(one: Usage | undefined, other: Usage): Usage {
   if (one === undefined) return other;
-  const { requests, bytes, lastAt } = other;
   return {
-    requests: one.requests + requests,
-    bytes: one.bytes + bytes,
-    lastAt: Math.max(one.lastAt, lastAt),
+    requests: one.requests + other.requests,
+    bytes: one.bytes + other.bytes,
+    lastAt: Math.max(one.lastAt, other.lastAt),
   };
 }

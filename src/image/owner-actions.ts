@@ -99,13 +99,20 @@ export function createOwnerActions({
       await onRemoved(image);
     });
 
+  const removeIfStored = async (id: string): Promise<boolean> => {
+    const image = await images.get(id);
+    if (image) await removeStored(image);
+    return image !== null;
+  };
+
   const removeEverywhere = async ({ subject }: Pick<Logged, 'subject'>) => {
     const id = subject.slice(SUBJECT.length);
-    const stored = await images.get(id);
-    if (stored) await removeStored(stored);
+    const wasStored = await removeIfStored(id);
     // An interrupted approval leaves it in both places.
-    const isHeld = (await inReview(id)) !== null && (await reviews?.withdraw(id));
-    if (!isHeld && !stored) throw notFound();
+    const isHeld = (await inReview(id)) !== null;
+    if (isHeld ? await reviews?.withdraw(id) : wasStored) return;
+    // It may have been approved meanwhile, even again.
+    if (!(await removeIfStored(id)) && !wasStored) throw notFound();
   };
   audit.carry(DELETE, removeEverywhere, 'final');
 
@@ -142,8 +149,9 @@ export function createOwnerActions({
     },
 
     async remove(id, by) {
-      const stored = ID_PATTERN.test(id) ? await images.get(id) : null;
-      const image = stored ?? (await inReview(id));
+      const stored = async () => (ID_PATTERN.test(id) ? images.get(id) : null);
+      // It may be approved between the looks.
+      const image = (await stored()) ?? (await inReview(id)) ?? (await stored());
       if (image === null) throw notFound();
       if (!rights.mayRemove(image, by)) throw mayNotDelete(by);
       const { who = 'uploader', peer, why, statement } = by.log ?? {};
@@ -159,10 +167,12 @@ export function createOwnerActions({
     },
 
     async takeBack({ image, inReview }) {
-      if (!inReview) return unfinished.settle('take-back', image);
-      await reviews
-        ?.withdraw(image.id)
-        .catch((cause) => log('warn', 'picture not withdrawn', { id: image.id, cause }));
+      try {
+        // It may have been approved meanwhile.
+        if (!inReview || !(await reviews?.withdraw(image.id))) await unfinished.settle('take-back', image);
+      } catch (cause) {
+        log('warn', 'picture not withdrawn', { id: image.id, cause });
+      }
     },
   };
 }

@@ -102,6 +102,8 @@ export function createSafeFetch({
       });
       request.on('response', resolve);
       request.on('error', reject);
+      // After an upgrade, runtimes report neither an answer nor an error, not even at the deadline.
+      request.on('close', () => reject(new SafeFetchError('broken', 'ended without a response')));
       request.end(options.body);
     });
   }

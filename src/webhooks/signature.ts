@@ -13,15 +13,12 @@ export function signedHeaders(
   { id, timeMs, body }: { id: string; timeMs: number; body: string },
 ): Record<string, string> {
   const timestamp = String(Math.floor(timeMs / 1000));
-  const signature = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.${body}`).digest('base64');
+  const key = secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), 'base64') : secret;
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
   return {
     'content-type': 'application/json',
     'webhook-id': id,
     'webhook-timestamp': timestamp,
     'webhook-signature': `v1,${signature}`,
   };
-}
-
-function keyOf(secret: string): string | Buffer {
-  return secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), 'base64') : secret;
 }

@@ -40,10 +40,15 @@ test('what others append to links changes nothing', async () => {
 });
 
 test('an unlisted album is not for search engines, whatever is in it', async () => {
-  const hidden = await make({ visibility: 'unlisted' });
-  expect(await sightOf(host.send, hidden.id, await uploadInto(hidden, 'quay.jpg'))).toMatchObject({
-    ...{ page: 'shown', indexed: false },
-  });
+  for (const visibility of ['public', 'unlisted']) {
+    const album = await make({ visibility });
+    const picture = await uploadInto(album, 'quay.jpg');
+    const indexed = visibility === 'public';
+    expect(await sightOf(host.send, album.id, picture)).toMatchObject({ page: 'shown', indexed });
+    const within = await host.send(`/a/${album.id}/${picture.id}`);
+    expect(within.headers.has('x-robots-tag')).toBe(!indexed);
+    expect((await within.text()).includes('name="robots"')).toBe(!indexed);
+  }
 });
 
 test('a protected picture is not named, and no forged or earlier proof opens it', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import type { ImageRecord } from '../../src/image/image.ts';
 import { breathe } from '../../src/lib/schedule.ts';
 import { pathOf, UPLOADER, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
@@ -79,6 +80,42 @@ describe('an image is deleted', () => {
   test('without its password, by its uploader', async () => {
     const image = await upload('password=secret');
     expect((await remove(image.id)).status).toBe(200);
+  });
+
+  test('while another copy takes it out of review, also with an upload that failed', async () => {
+    let held: ImageRecord | null = null;
+    let looks = Number.POSITIVE_INFINITY;
+    async function approve() {
+      if (held) await host.images.insert(held);
+      held = null;
+      return false;
+    }
+    const reviews = {
+      async find() {
+        if (looks-- === 0) await approve();
+        return held;
+      },
+      withdraw: approve,
+      removeExpired: async () => {},
+    };
+    const host = await hosts.start({ change: () => ({ reviews }) });
+    const { id, delete_token } = await host.upload(picture);
+    const record = await host.images.get(id);
+    if (record === null) throw new Error('no record');
+    const headers = { 'x-delete-token': delete_token };
+    for (looks of [0, 1, Number.POSITIVE_INFINITY]) {
+      held = { ...record, id: 'reviewreview' };
+      const answer = await host.send('/api/delete/reviewreview', { method: 'DELETE', headers }, STRANGER);
+      expect([answer.status, await host.images.get('reviewreview')]).toEqual([200, null]);
+    }
+    // Also what an approval that was interrupted has stored: it is repeated.
+    held = { ...record, id: 'reviewreview' };
+    await host.images.insert(held);
+    const repeated = await host.send('/api/delete/reviewreview', { method: 'DELETE', headers }, STRANGER);
+    expect([repeated.status, await host.images.get('reviewreview')]).toEqual([200, null]);
+    held = { ...record, id: 'failedfailed' };
+    await host.service.takeBack({ image: held, inReview: true });
+    expect(await host.images.get('failedfailed')).toBeNull();
   });
 
   test('from the same site in a browser', async () => {

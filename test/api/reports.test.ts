@@ -137,14 +137,15 @@ test('the uploader answers once', async () => {
   await report({ image: image.id, reason: 'spam' }, '192.0.2.20');
   const { decide } = await moderator();
   await decide({ subject: `image ${image.id}`, verdict: 'delete', reason: 'spam', statement: '' });
-  const answer = (text: string, token = image.delete_token) =>
-    server.send(`/i/${image.id}/answer`, {
+  const answer = (text: string, token = image.delete_token, id = image.id) =>
+    server.send(`/i/${id}/answer`, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ token, answer: text }).toString(),
     });
   expect((await answer('No.', 'x'.repeat(22))).status).toBe(404);
-  expect((await answer(' ')).status).toBe(303);
+  for (const id of [image.id, '%0D%0A', '%E7%8C%AB', '%FF'])
+    expect((await answer(' ', '', id)).status).toBe(303);
   expect((await answer('It is not.')).status).toBe(303);
   expect((await answer('Really.')).status).toBe(409);
   expect(await deletePage(image)).toContain('Your answer is recorded.');

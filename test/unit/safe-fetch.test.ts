@@ -13,6 +13,7 @@ const LIMITS = { timeoutMs: 30_000, maxBytes: 1_000_000 };
 const seen: { url: string; headers: Record<string, unknown>; method: string; body: string }[] = [];
 /** Called when a dripping answer has lost its reader. */
 const dripEnded: (() => void)[] = [];
+const upgradeEnded = Promise.withResolvers<void>();
 let server: Server;
 let base: string;
 let other: string;
@@ -49,6 +50,10 @@ const pages: Record<string, RequestListener> = {
   },
   '/silent': () => {},
   '/interim': (_, { socket }) => socket?.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(17)),
+  '/upgrade': (_, { socket }) => {
+    socket?.on('close', () => upgradeEnded.resolve());
+    socket?.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n');
+  },
   '/reset': (request, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write('abc');
     setTimeout(() => request.socket.destroy(), 30);
@@ -168,6 +173,11 @@ describe('a body', () => {
 
   test('behind many interim responses is not waited for', async () => {
     expect(await drain(`${base}/interim`, { timeoutMs: 2000 })).toMatchObject({ kind: 'broken' });
+  });
+
+  test('in another protocol is not waited for, and its connection is closed', async () => {
+    expect(await drain(`${base}/upgrade`)).toMatchObject({ kind: 'broken' });
+    await upgradeEnded.promise;
   });
 
   test('that never begins is cut off at the deadline', async () => {

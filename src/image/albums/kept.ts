@@ -83,8 +83,12 @@ export function createKept({ albums, images, audit, clock, random }: KeptOptions
 
   async function extended(album: AlbumRecord, added: readonly string[]): Promise<string[]> {
     const all = new Set([...(await presentIn(album, added.length)), ...added]);
-    if (all.size > MOST_PICTURES) throw full();
-    return [...all];
+    if (all.size <= MOST_PICTURES) return [...all];
+    const most = MOST_PICTURES.toLocaleString('en-US');
+    throw new AppError(
+      'conflict',
+      message('An album has at most {most} pictures; make another one.', { most }),
+    );
   }
 
   return { find, findFor, act, update, presentIn, extended };
@@ -93,13 +97,4 @@ export function createKept({ albums, images, audit, clock, random }: KeptOptions
 /** Reports whether the credentials allow changing the album. */
 export function mayKeep({ tokenHash }: AlbumRecord, { token, admin }: AlbumKeeper): boolean {
   return admin || (token !== null && sameHash(sha256(token), tokenHash));
-}
-
-function full(): AppError {
-  return new AppError(
-    'conflict',
-    message('An album has at most {most} pictures; make another one.', {
-      most: MOST_PICTURES.toLocaleString('en-US'),
-    }),
-  );
 }

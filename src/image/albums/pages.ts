@@ -76,11 +76,11 @@ export function createAlbumPages(options: AlbumPagesOptions) {
       const pictures = await albums.pictures(album);
       const place = pictures.findIndex((image) => image.id === picture);
       if (place < 0) throw new AppError('not_found', 'There is no such image in this album.');
-      const { words } = siteOf(call.request);
+      const title = album.title || siteOf(call.request).words.albums.untitled;
       return pages.show(call, picture, {
         newer: pictures[place - 1] ?? null,
         older: pictures[place + 1] ?? null,
-        album: { id, title: album.title || words.albums.untitled, path: `${basePath}/a/${id}` },
+        album: { ...album, title, path: `${basePath}/a/${id}` },
       });
     },
 
@@ -89,8 +89,7 @@ export function createAlbumPages(options: AlbumPagesOptions) {
       const album = await albums.find(id);
       // Also where no file is sent: its records are read all the same.
       await countLook(peer, album);
-      const { isHidden } = hidingFrom(request);
-      return download(album, await albums.pictures(album), { peer, payer, head, isHidden });
+      return download(album, await albums.pictures(album), { peer, payer, head, ...hidingFrom(request) });
     },
   };
 }

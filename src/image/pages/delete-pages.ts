@@ -45,7 +45,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions) {
       const text = cutText(body.get('answer')?.trim() ?? '', MAX_ANSWER);
       // There is only one, which nothing must use up.
       if (text !== '') await service.answer(id, token, text, call.context.peer);
-      return seeOther(`${basePath}/i/${id}/delete?token=${encodeURIComponent(token)}`);
+      return seeOther(`${basePath}/i/${encodeURIComponent(id)}/delete?token=${encodeURIComponent(token)}`);
     },
 
     /** Deletes. `token`: that of the form. Rejects with `forbidden` if the visitor may not delete the picture. */

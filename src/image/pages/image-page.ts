@@ -33,7 +33,12 @@ export interface Neighbours {
   newer: ImageRecord | null;
   older: ImageRecord | null;
   /** Where it is shown as a picture of an album, whose order counts then. */
-  album?: { id: string; title: string; path: string };
+  album?: { id: string; title: string; path: string; unlisted: 0 | 1 };
+}
+
+/** Reports whether search engines may list the page: it links to the album. */
+export function isListed(image: ImageRecord, album: Neighbours['album']): boolean {
+  return visibilityOf(image) === 'public' && album?.unlisted !== 1;
 }
 
 /** Widths of the versions on a page: those offered that match common screens. */
@@ -76,7 +81,7 @@ ${managePanel(site, page)}
 </article>`;
   return site.render({
     title: name,
-    ...(visibility === 'public' && { summary: pictures.summary(name, width, height) }),
+    ...(isListed(page.image, beside.album) && { summary: pictures.summary(name, width, height) }),
     ...(visibility !== 'protected' && { head: previewOf(page) }),
     scripts: SCRIPTS,
     content,

@@ -9,14 +9,14 @@ import type { Site } from '../../web/site.ts';
 import { snippet } from '../../web/snippet.ts';
 import { credentialsOf } from '../access/credentials.ts';
 import { deleterOf } from '../access/deletion-rights.ts';
-import { type ImageRecord, visibilityOf } from '../image.ts';
+import type { ImageRecord } from '../image.ts';
 import { pageUrl } from '../records/links.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import type { Outcome } from '../upload/storing.ts';
 import { uploadView } from '../views.ts';
 import { createDeletePages } from './delete-pages.ts';
-import { imagePage, limitedPage, type Neighbours } from './image-page.ts';
+import { imagePage, isListed, limitedPage, type Neighbours } from './image-page.ts';
 import type { PagesOptions } from './page-parts.ts';
 import { createPasswordPages, formAgain } from './password-pages.ts';
 
@@ -90,7 +90,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
         deletable: service.mayRemove(image, deleterOf(request, context)),
         limits: service.limits,
       };
-      if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
+      if (!isListed(image, near?.album)) headers.push(['x-robots-tag', 'noindex']);
       if (image.maxViews !== null) {
         const page = limitedPage(site, view, near ?? { newer: null, older: null });
         return pageResponse(site, page, { cache: PRIVATE_CACHE, headers });

@@ -33,9 +33,8 @@ export function audienceOf(wish: AudienceWish, rules: AudienceRules, now: number
   demandAgreement(visibility, password !== null);
   demandListed(visibility, rules, maxViews !== null);
   const byDefault = rules.listing === 'public' && maxViews === null ? 'public' : 'unlisted';
-  const unlisted = password === null && (visibility ?? byDefault) === 'unlisted';
   return {
-    unlisted: unlisted ? 1 : 0,
+    unlisted: password === null && (visibility ?? byDefault) === 'unlisted' ? 1 : 0,
     expiresAt: expiresIn === null ? null : expiryOf(expiresIn, rules, now),
     maxViews,
     viewsLeft: maxViews,

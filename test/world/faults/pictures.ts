@@ -128,7 +128,7 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
   hanging('a picture that was deleted can still be allowed', [
     `${IMAGE}/owner-actions.ts`,
     'const isHeld = (await inReview(id)) !== null',
-    'const isHeld = !stored && (await inReview(id)) !== null',
+    'const isHeld = !wasStored && (await inReview(id)) !== null',
   ]),
   fault(
     'an album is swept although it has pictures',
