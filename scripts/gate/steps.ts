@@ -110,7 +110,10 @@ async function compile(out: number): Promise<void> {
   if (process.env.PICPOOL_BINARY) return;
   const { exitCode } = await runProgram(['bun', 'scripts/build.ts'], out);
   if (exitCode !== 0) throw new Error('The program cannot be compiled.');
-  process.env.PICPOOL_BINARY = resolve('dist/picpool');
+  const binary = resolve('dist/picpool');
+  process.env.PICPOOL_BINARY = binary;
+  // It writes its libraries to where servers of all tests find them.
+  await runProgram(['env', '-u', 'XDG_CACHE_HOME', 'DATA_DIR=/dev/null', binary, 'convert-worker']);
 }
 
 /** Runs a test runner and reads its counts. A runner that dies without a report is a failure. */
