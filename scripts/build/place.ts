@@ -42,16 +42,29 @@ const CHUNK_BYTES = 1 << 20;
 const OWNER_ONLY = 0o700;
 
 /**
- * Returns folders for the files, best first: below the data folder, the user's cache folder, the temporary folder.
+ * Returns folders for the files, best first: below the data folder, the user's cache folder, the temporary folder. Those that have this
+ * version come before all others, because writing it takes 0.2 s of the processor.
  */
-export function cacheRoots(env: Readonly<Record<string, string | undefined>>, userId: number): string[] {
+export function cacheRoots(
+  env: Readonly<Record<string, string | undefined>>,
+  userId: number,
+  version: string,
+): string[] {
   const data = resolve(env.DATA_DIR || 'data');
   const cache = env.XDG_CACHE_HOME || (env.HOME && join(env.HOME, '.cache'));
-  return [
+  const roots = [
     ...(isFolder(data) ? [join(data, 'native')] : []),
     ...(cache ? [resolve(cache, 'picpool', 'native')] : []),
     join(tmpdir(), `picpool-${userId}`),
   ];
+  const lacks = (root: string) => Number(!isFolder(join(root, version)));
+  return roots.sort((one, other) => lacks(one) - lacks(other));
+}
+
+/** Returns the name of the folder for these files. */
+export function versionOf(files: readonly BundledFile[]): string {
+  const sums = files.map(({ sha256 }) => sha256).join();
+  return createHash('sha256').update(sums).digest('hex').slice(0, 16);
 }
 
 /**
@@ -62,10 +75,7 @@ export function cacheRoots(env: Readonly<Record<string, string | undefined>>, us
 export function placeFiles(files: readonly BundledFile[], root: string, userId: number): string {
   mkdirSync(root, { recursive: true, mode: OWNER_ONLY });
   checkFolder(root, userId);
-  const version = createHash('sha256')
-    .update(files.map(({ sha256 }) => sha256).join())
-    .digest('hex')
-    .slice(0, 16);
+  const version = versionOf(files);
   const folder = join(root, version);
   const missing = files.filter((file) => !stands(file, folder, userId));
   if (missing.length === 0) return folder;
@@ -101,7 +111,7 @@ export function loadAddon(files: readonly BundledFile[]): unknown {
       return undefined;
     }
   };
-  for (const root of cacheRoots(process.env, userId)) {
+  for (const root of cacheRoots(process.env, userId, versionOf(files))) {
     const addon = attempt(root);
     if (addon) return addon;
   }
@@ -117,7 +127,11 @@ export function loadAddon(files: readonly BundledFile[]): unknown {
 }
 
 function isFolder(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  try {
+    return lstatSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 function ownTemporaryFolder(): string | undefined {

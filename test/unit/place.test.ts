@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
-import { type BundledFile, cacheRoots, placeFiles } from '../../scripts/build/place.ts';
+import { type BundledFile, cacheRoots, placeFiles, versionOf } from '../../scripts/build/place.ts';
 
 const userId = process.geteuid?.() ?? -1;
 const content = Buffer.from('the bytes of the build');
@@ -89,12 +89,20 @@ test.skipIf(!canMount)('a disk that does not tell its size gets the files', () =
 });
 
 test('the data folder comes first, then the cache folder, then the temporary one', () => {
-  expect(cacheRoots({ DATA_DIR: scratch, XDG_CACHE_HOME: '/x', HOME: '/home/me' }, 7)).toEqual([
+  expect(cacheRoots({ DATA_DIR: scratch, XDG_CACHE_HOME: '/x', HOME: '/home/me' }, 7, 'v')).toEqual([
     join(scratch, 'native'),
     '/x/picpool/native',
     join(tmpdir(), 'picpool-7'),
   ]);
-  expect(cacheRoots({ DATA_DIR: join(scratch, 'missing'), HOME: '/home/me' }, 7)[0]).toBe(
+  expect(cacheRoots({ DATA_DIR: join(scratch, 'missing'), HOME: '/home/me' }, 7, 'v')[0]).toBe(
     '/home/me/.cache/picpool/native',
   );
+});
+
+test('files that are in a folder already are not written into one that would be better', () => {
+  const env = { DATA_DIR: scratch, XDG_CACHE_HOME: join(scratch, 'cache') };
+  const native = join(scratch, 'cache/picpool/native');
+  placeFiles(files, native, userId);
+  expect(cacheRoots(env, userId, versionOf(files))[0]).toBe(native);
+  expect(cacheRoots(env, userId, 'newer')[0]).toBe(join(scratch, 'native'));
 });

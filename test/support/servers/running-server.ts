@@ -5,6 +5,7 @@ import { parseConfig } from '../../../src/config.ts';
 import type { Facts } from '../../../src/lib/logger.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { start } from '../../../src/start.ts';
+import { WORKER_COMMAND } from '../codec/worker-command.ts';
 import { plainFacts } from '../facts.ts';
 
 /** A 2 x 2 pixel PNG. */
@@ -50,7 +51,7 @@ export async function runServer(
   });
   const environment = { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: folder };
   const server = await start(
-    bunRuntime,
+    { ...bunRuntime, selfCommand: () => WORKER_COMMAND },
     config,
     (_level, message, facts = {}) => void logged.push({ message, facts: plainFacts(facts) }),
     environment,

@@ -65,6 +65,8 @@ export async function startServer(
       PORT: '0',
       DATA_DIR: folder,
       PROXY_REFRESH_ON_START: 'false',
+      // It refuses at once, and a stop waits for no name server.
+      PROXY_JUDGES: 'http://127.0.0.1:9/',
       ...env,
     },
   });
