@@ -157,7 +157,10 @@ export class Tunnel implements Served {
       client: client.socket,
       upstream: socket,
       monotonic,
-      onLook: (now) => handshake?.look(now),
+      onLook(now) {
+        session?.use(relay.movedAt);
+        handshake?.look(now);
+      },
       onBytes(direction, count) {
         desk.meter.bytes(direction, count);
         handshake?.moved(direction, count, relay.movedAt);
