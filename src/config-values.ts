@@ -134,7 +134,7 @@ export function bytes<F extends Fallback>(fallback: F, description: string, min:
   const minBytes = parse(min);
   return setting(fallback, description, (value) => {
     const size = parse(value);
-    if (!(size >= minBytes))
+    if (!(size >= minBytes && Number.isSafeInteger(size)))
       throw new Error(`must be a size of at least ${min}, such as 32MiB, not "${value}"`);
     return size;
   });
@@ -145,10 +145,7 @@ export function ports(fallback: string, description: string) {
   return setting(fallback, description, (value): ReadonlySet<number> | null => {
     if (value.trim().toLowerCase() === 'any') return null;
     const numbers = splitList(value).map(Number);
-    if (
-      numbers.length === 0 ||
-      !numbers.every((port) => Number.isInteger(port) && port >= 1 && port <= 65_535)
-    ) {
+    if (!numbers.every((port) => Number.isInteger(port) && port >= 1 && port <= 65_535)) {
       throw new Error(`must be comma-separated ports such as 80,443, or any, not "${value}"`);
     }
     return new Set(numbers);
@@ -168,6 +165,8 @@ export function portOptions(description: string) {
       return { port: Number(port), options };
     });
     if (found.length > MOST_PORTS) throw new Error(`must be at most ${MOST_PORTS} ports`);
+    if (new Set(found.map(({ port }) => port)).size < found.length)
+      throw new Error('must name each port once');
     return found;
   });
 }
@@ -202,7 +201,7 @@ export function someOf<const T extends string>(known: readonly T[], description:
 function chosenOf<T extends string>(known: readonly T[], value: string, orElse: string): T[] {
   const chosen = splitList(value.toLowerCase());
   const isKnown = (item: string) => (known as readonly string[]).includes(item);
-  if (chosen.length === 0 || !chosen.every(isKnown))
+  if (!chosen.every(isKnown))
     throw new Error(`must be ${orElse}a comma-separated list of ${known.join(', ')}, not "${value}"`);
   return known.filter((item) => chosen.includes(item));
 }
@@ -212,8 +211,12 @@ export function url<F extends Fallback>(fallback: F, schemes: readonly string[],
   return setting(fallback, description, (value) => {
     // Several hosts, as Redis has them, are not valid in a URL; the adapter checks them.
     const withOneHost = value.replace(/^([\w+]+:\/\/(?:[^/?#]*@|(?![^/?#]*@))[^/?#,@]*),[^/?#]*/, '$1');
-    if (!schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(withOneHost)) {
-      throw new Error(`must be a URL that begins with ${schemes.join(' or ')}`);
+    // The rest may come from a variable that is not set. Files would then end up wherever the server was started.
+    const goesOn = /:\/*[^/]/.test(value);
+    if (!goesOn || !schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(withOneHost)) {
+      throw new Error(
+        `must be a URL that begins with ${schemes.join(' or ')}${goesOn ? '' : ' and goes on'}`,
+      );
     }
     return value.replace(/(?<!\/)\/+$/, '');
   });
@@ -354,11 +357,14 @@ export function rate(description: string) {
   });
 }
 
+/** Throws if nothing is left: variables that are not set leave only their commas behind. */
 function splitList(value: string): string[] {
-  return value
+  const items = value
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
+  if (items.length === 0) throw new Error(`must name at least one, not "${value}"`);
+  return items;
 }
 
 /** A token that its holder sends as `Bearer`. */

@@ -27,7 +27,7 @@ import {
 } from './config-values.ts';
 import { ConfigError, type ConfigFault } from './errors.ts';
 
-const BASE_PATH = /^(\/[\w.-]+)*$/;
+const BASE_PATH = /^(\/(?!\.\.?(\/|$))[\w.-]+)*$/;
 
 /** Every variable with its default and purpose. The table in `docs/settings.md` has the same order. */
 export const settings = {

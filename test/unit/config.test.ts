@@ -96,6 +96,27 @@ describe('parseConfig', () => {
     expect(faultsOf({ PROXY_CHECK_TIMEOUT: '5 parsecs' }).PROXY_CHECK_TIMEOUT).toContain('30s, 5m, 1h or 7d');
   });
 
+  test('what is left of a value whose variables were not set is refused', () => {
+    const lists = words`
+      ALLOWED_HOSTS TRUSTED_PROXIES CORS_ORIGINS PROXY_JUDGES PROXY_WITNESSES SERVICES IMAGE_CLIENTS GATEWAY_PORTS
+    `;
+    for (const name of lists)
+      expect(faultsOf({ [name]: ' , ' })[name]).toBe('must name at least one, not ","');
+    for (const BLOBS_URL of ['file:', 'file:///', 's3://'])
+      expect(faultsOf({ BLOBS_URL }).BLOBS_URL).toBe(
+        'must be a URL that begins with file: or s3: and goes on',
+      );
+  });
+
+  test('what could never be reached, opened or filled is refused', () => {
+    for (const PROXY_BASE_PATH of ['/..', '/.', '/a/../b', '/a/.'])
+      expect(Object.keys(faultsOf({ PROXY_BASE_PATH }))).toEqual(['PROXY_BASE_PATH']);
+    expect(parseConfig({ PROXY_BASE_PATH: '/.well/...' }).PROXY_BASE_PATH).toBe('/.well/...');
+    const twice = { GATEWAY_PORT: '1', GATEWAY_LISTEN: '8901=country-de,8901=country-us' };
+    expect(faultsOf(twice)).toEqual({ GATEWAY_LISTEN: 'must name each port once' });
+    expect(Object.keys(faultsOf({ IMAGE_MAX_UPLOAD: '99999999GiB' }))).toEqual(['IMAGE_MAX_UPLOAD']);
+  });
+
   test('the value of a variable that may hold a secret is not repeated', () => {
     const faults = faultsOf({ METADATA_URL: 'mysql://root:secret@host', ADMIN_TOKEN: 'tiny' });
     expect(JSON.stringify(faults)).not.toMatch(/secret|tiny/);
