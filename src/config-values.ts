@@ -279,24 +279,14 @@ export function targets(description: string) {
   });
 }
 
-/** Comma-separated URLs of the schemes. */
-export function urls(schemes: readonly string[], description: string) {
-  return setting(undefined, description, (value) => parseUrls(value, schemes, ''));
-}
-
-/** Comma-separated URLs of the schemes, or `none`. */
-export function urlsOrNone(schemes: readonly string[], description: string) {
-  return setting(undefined, description, (value) =>
-    value.toLowerCase() === 'none' ? [] : parseUrls(value, schemes, ', or `none`'),
-  );
-}
-
-function parseUrls(value: string, schemes: readonly string[], orElse: string): string[] {
-  return splitList(value).map((item) => {
-    if (!schemes.some((scheme) => item.startsWith(scheme)) || !URL.canParse(item)) {
-      throw new Error(`must be comma-separated URLs that begin with ${schemes.join(' or ')}${orElse}`);
-    }
-    return item;
+/** Comma-separated URLs of the schemes. `none`: what stands for an empty list. */
+export function urls(schemes: readonly string[], description: string, none = '') {
+  return setting(undefined, description, (value) => {
+    const items = value.toLowerCase() === none ? [] : splitList(value);
+    const isUrl = (item: string) => schemes.some((scheme) => item.startsWith(scheme)) && URL.canParse(item);
+    if (items.every(isUrl)) return items;
+    const orElse = none && `, or \`${none}\``;
+    throw new Error(`must be comma-separated URLs that begin with ${schemes.join(' or ')}${orElse}`);
   });
 }
 

@@ -78,6 +78,9 @@ document.addEventListener('click', ({ target }) => {
 const stateShown = () => byId('state', HTMLElement).querySelector('[data-state]')?.getAttribute('data-state');
 let shown = stateShown();
 
+/** What a refresh changes besides the rows. */
+const LIVE_PARTS = ['state', 'sources', 'numbers', 'overview', 'flags'];
+
 /**
  * Replaces parts of the page by what they are now. The visitor may go on to other filters meanwhile.
  * @param {readonly string[]} ids
@@ -103,12 +106,10 @@ async function show(job) {
   shown = job.state;
   if (!isNew && (job.state !== 'running' || Date.now() < progressAt + PROGRESS_EVERY_MS)) return;
   progressAt = Date.now();
-  const isEmpty = document.querySelector('tr[data-id]') === null;
-  const more = ['numbers', 'overview', 'flags', ...(isEmpty ? ['results'] : [])];
-  await renew(['state', 'sources', ...(ended ? more : [])]);
+  await renew(ended ? LIVE_PARTS : ['state', 'sources']);
   if (!ended) return;
   announce(say('refreshEnded'));
-  if (isEmpty) return;
+  rowsAt = 0;
   void refreshRows();
   const note = document.querySelector('[data-reload]');
   if (note instanceof HTMLElement) note.hidden = false;
@@ -147,7 +148,7 @@ async function back() {
   byId('lost', HTMLElement).hidden = true;
   if (!isBehind) return;
   isBehind = false;
-  await renew(['state', 'sources', 'numbers', 'overview', 'flags']);
+  await renew(LIVE_PARTS);
   shown = stateShown();
   rowsAt = 0;
   void refreshRows();
