@@ -175,8 +175,13 @@ export class Client implements TcpListener {
     this.#await();
   }
 
-  /** Ends the connection if the client has not sent its request in time, or has not read the last answer. */
+  /**
+   * Ends the connection if the client has not sent its request in time, or has not read the last answer. While it is served, its session
+   * is in use: another connection of a browser must not get another exit.
+   */
   look(now: number): void {
+    const session = this.#admission?.session;
+    if (session && this.serving !== null) session.usedAt = now;
     if (now < this.#deadline) return;
     if (this.#closing) this.socket.destroy();
     else this.close();

@@ -180,10 +180,6 @@ class Exchange implements Carrier, Served {
     return this.#job.client.hasEnded && !this.#clientReads ? ENDED_MS : Number.POSITIVE_INFINITY;
   }
 
-  look(): void {
-    this.#job.admission.session?.use(this.movedAt);
-  }
-
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
   cut(idle = false): void {
     const isSilent = idle && this.#requestBody.done && this.#answer === null;

@@ -8,10 +8,10 @@ export class Session {
   pinned: string | null = null;
   /** Whether requests fail rather than move to another exit. */
   locked = false;
-  /** How long it lasts after its last use. */
+  /** How long it lasts after it was last in use. */
   lastsMs = 0;
   /** On the monotonic clock. */
-  #usedAt = 0;
+  usedAt = 0;
   readonly #account: string;
   readonly #all: Sessions;
   /** Response headers that tell the exit. */
@@ -31,12 +31,7 @@ export class Session {
 
   /** Whether its time is not over. */
   get isStanding(): boolean {
-    return this.#usedAt + this.lastsMs >= this.#all.monotonic();
-  }
-
-  /** Notes a request, or when a tunnel or an answer of it has moved. */
-  use(at: number): void {
-    this.#usedAt = Math.max(this.#usedAt, at);
+    return this.usedAt + this.lastsMs >= this.#all.monotonic();
   }
 
   /** The key of the only upstream that its requests may use; `null` if it may take any. */
@@ -133,7 +128,7 @@ export class Sessions {
     const session = this.find(account, name) ?? new Session(account, name, this);
     session.locked = options.locked;
     session.lastsMs = options.sessionMs;
-    session.use(this.monotonic());
+    session.usedAt = this.monotonic();
     this.#sessions.set(account, name, session);
     return session;
   }

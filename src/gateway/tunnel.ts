@@ -157,10 +157,7 @@ export class Tunnel implements Served {
       client: client.socket,
       upstream: socket,
       monotonic,
-      onLook(now) {
-        session?.use(relay.movedAt);
-        handshake?.look(now);
-      },
+      onLook: (now) => handshake?.look(now),
       onBytes(direction, count) {
         desk.meter.bytes(direction, count);
         handshake?.moved(direction, count, relay.movedAt);
