@@ -2,7 +2,7 @@ import { randomUUID, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import type { Config } from '../config.ts';
-import { ConfigError, unreadable } from '../errors.ts';
+import { unreadable } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
 import { BUILT_IN_JUDGE_RATE, BUILT_IN_JUDGES, BUILT_IN_WITNESSES } from '../proxy/check/built-in.ts';
 import { type Checker, createChecker } from '../proxy/check/checker.ts';
@@ -41,14 +41,11 @@ function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: Config): readon
 /** Returns the text of the file; `undefined` without a path. Rejects with a `ConfigError` if it is not a certificate. */
 export async function readAuthority(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
-  const variable = 'PROXY_JUDGE_CA';
-  const ca = await readFile(path, 'utf8').catch(unreadable(variable, path));
-  try {
-    new X509Certificate(ca);
-    return ca;
-  } catch {
-    throw new ConfigError([{ variable, message: `names a file that is not a certificate (PEM): ${path}` }]);
-  }
+  const ca = readFile(path, 'utf8');
+  await ca
+    .then((text) => new X509Certificate(text))
+    .catch(unreadable('PROXY_JUDGE_CA', path, 'a certificate (PEM)'));
+  return ca;
 }
 
 /** Returns the addresses of this machine. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type CountryResponse, Reader } from 'mmdb-lib';
 import { assetPath } from '../../assets.ts';
-import { ConfigError } from '../../errors.ts';
+import { unreadable } from '../../errors.ts';
 import { canonicalAddress } from '../../lib/address.ts';
 import { UNKNOWN_COUNTRY } from '../proxy.ts';
 
@@ -23,7 +23,10 @@ export function builtInCountryDb(): string {
  * @throws {ConfigError} if the user's file cannot be read or is not an MMDB file.
  */
 export async function openCountries(path?: string): Promise<CountryOf> {
-  let reader = path === undefined ? undefined : await openUsers(path);
+  let reader =
+    path === undefined
+      ? undefined
+      : await openUsers(path).catch(unreadable('PROXY_COUNTRY_DB', path, 'a country database (.mmdb)'));
   return (address) => {
     const literal = canonicalAddress(address);
     if (literal === null) return UNKNOWN_COUNTRY;
@@ -40,13 +43,7 @@ export async function openCountries(path?: string): Promise<CountryOf> {
 }
 
 async function openUsers(path: string): Promise<Reader<CountryRecord>> {
-  try {
-    const reader = new Reader<CountryRecord>(await readFile(path));
-    reader.get('192.0.2.1');
-    return reader;
-  } catch (error) {
-    const why =
-      error instanceof Error && 'code' in error ? 'cannot be read' : 'is not a country database (.mmdb)';
-    throw new ConfigError([{ variable: 'PROXY_COUNTRY_DB', message: `names a file that ${why}: ${path}` }]);
-  }
+  const reader = new Reader<CountryRecord>(await readFile(path));
+  reader.get('192.0.2.1');
+  return reader;
 }
