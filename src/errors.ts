@@ -141,10 +141,7 @@ export class ConfigError extends Error {
   }
 }
 
-/**
- * Creates a function that throws for the file that a setting names. `form`: what its contents must be. Default: their faults are thrown
- * as they are.
- */
+/** Creates a function that throws for the file that a setting names: without the `form` of its contents, their faults as they are. */
 export function unreadable(variable: string, path: string, form?: string): (error: unknown) => never {
   return (error) => {
     const isUnread = error instanceof Error && 'syscall' in error;

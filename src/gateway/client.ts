@@ -175,13 +175,10 @@ export class Client implements TcpListener {
     this.#await();
   }
 
-  /**
-   * Ends the connection if the client has not sent its request in time, or has not read the last answer. While it is served, its session
-   * is in use: another connection of a browser must not get another exit.
-   */
+  /** Ends the connection if the client has not sent its request in time, or has not read the last answer. */
   look(now: number): void {
-    const session = this.#admission?.session;
-    if (session && this.serving !== null) session.usedAt = now;
+    // A browser that asks over one connection for long must get no other exit for the next.
+    if (this.serving !== null && this.#admission?.session) this.#admission.session.usedAt = now;
     if (now < this.#deadline) return;
     if (this.#closing) this.socket.destroy();
     else this.close();

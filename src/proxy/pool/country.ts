@@ -23,10 +23,7 @@ export function builtInCountryDb(): string {
  * @throws {ConfigError} if the user's file cannot be read or is not an MMDB file.
  */
 export async function openCountries(path?: string): Promise<CountryOf> {
-  let reader =
-    path === undefined
-      ? undefined
-      : await openUsers(path).catch(unreadable('PROXY_COUNTRY_DB', path, 'a country database (.mmdb)'));
+  let reader = path === undefined ? undefined : await openUsers(path);
   return (address) => {
     const literal = canonicalAddress(address);
     if (literal === null) return UNKNOWN_COUNTRY;
@@ -42,8 +39,13 @@ export async function openCountries(path?: string): Promise<CountryOf> {
   };
 }
 
-async function openUsers(path: string): Promise<Reader<CountryRecord>> {
-  const reader = new Reader<CountryRecord>(await readFile(path));
-  reader.get('192.0.2.1');
-  return reader;
+function openUsers(path: string): Promise<Reader<CountryRecord>> {
+  const open = (bytes: Buffer) => {
+    const reader = new Reader<CountryRecord>(bytes);
+    reader.get('192.0.2.1');
+    return reader;
+  };
+  return readFile(path)
+    .then(open)
+    .catch(unreadable('PROXY_COUNTRY_DB', path, 'a country database (.mmdb)'));
 }
