@@ -41,9 +41,10 @@ function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: Config): readon
 /** Returns the text of the file; `undefined` without a path. Rejects with a `ConfigError` if it is not a certificate. */
 export async function readAuthority(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
+  // Deno takes the first entry for the certificate, even if it is the key.
   const ca = readFile(path, 'utf8');
   await ca
-    .then((text) => new X509Certificate(text))
+    .then((text) => new X509Certificate(text.replace(/^.*?(?=-----BEGIN CERTIFICATE-)/s, '')))
     .catch(unreadable('PROXY_JUDGE_CA', path, 'a certificate (PEM)'));
   return ca;
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError, unreadable } from '../../src/errors.ts';
 import { builtInCountryDb, openCountries } from '../../src/proxy/pool/country.ts';
 import { isCountryCode } from '../../src/proxy/pool/country-code.ts';
 import { readAuthority } from '../../src/start/checker.ts';
@@ -54,6 +54,8 @@ test("the user's database is used, and one that cannot be says which file it is,
     message: `names a file that is not a certificate (PEM): ${wrong}`,
   };
   expect(await readAuthority(wrong).catch((error) => error)).toMatchObject({ faults: [fault] });
+  const forbidden = Object.assign(new Error('Requires read access'), { name: 'NotCapable' });
+  expect(() => unreadable('TERMS', wrong, 'a text')(forbidden)).toThrow('cannot be read');
   await rm(folder, { recursive: true });
 });
 
