@@ -134,7 +134,7 @@ export function bytes<F extends Fallback>(fallback: F, description: string, min:
   const minBytes = parse(min);
   return setting(fallback, description, (value) => {
     const size = parse(value);
-    if (!(size >= minBytes && Number.isSafeInteger(size)))
+    if (!(size >= minBytes))
       throw new Error(`must be a size of at least ${min}, such as 32MiB, not "${value}"`);
     return size;
   });
@@ -165,8 +165,6 @@ export function portOptions(description: string) {
       return { port: Number(port), options };
     });
     if (found.length > MOST_PORTS) throw new Error(`must be at most ${MOST_PORTS} ports`);
-    if (new Set(found.map(({ port }) => port)).size < found.length)
-      throw new Error('must name each port once');
     return found;
   });
 }
@@ -212,11 +210,9 @@ export function url<F extends Fallback>(fallback: F, schemes: readonly string[],
     // Several hosts, as Redis has them, are not valid in a URL; the adapter checks them.
     const withOneHost = value.replace(/^([\w+]+:\/\/(?:[^/?#]*@|(?![^/?#]*@))[^/?#,@]*),[^/?#]*/, '$1');
     // The rest may come from a variable that is not set. Files would then end up wherever the server was started.
-    const goesOn = /:\/*[^/]/.test(value);
-    if (!goesOn || !schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(withOneHost)) {
-      throw new Error(
-        `must be a URL that begins with ${schemes.join(' or ')}${goesOn ? '' : ' and goes on'}`,
-      );
+    const isWhole = /:\/*[^/]/.test(value) && URL.canParse(withOneHost);
+    if (!isWhole || !schemes.some((scheme) => value.startsWith(scheme))) {
+      throw new Error(`must be a whole URL that begins with ${schemes.join(' or ')}`);
     }
     return value.replace(/(?<!\/)\/+$/, '');
   });

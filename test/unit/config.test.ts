@@ -103,18 +103,13 @@ describe('parseConfig', () => {
     for (const name of lists)
       expect(faultsOf({ [name]: ' , ' })[name]).toBe('must name at least one, not ","');
     for (const BLOBS_URL of ['file:', 'file:///', 's3://'])
-      expect(faultsOf({ BLOBS_URL }).BLOBS_URL).toBe(
-        'must be a URL that begins with file: or s3: and goes on',
-      );
+      expect(faultsOf({ BLOBS_URL }).BLOBS_URL).toBe('must be a whole URL that begins with file: or s3:');
   });
 
-  test('what could never be reached, opened or filled is refused', () => {
+  test('what could never be reached is refused', () => {
     for (const PROXY_BASE_PATH of ['/..', '/.', '/a/../b', '/a/.'])
       expect(Object.keys(faultsOf({ PROXY_BASE_PATH }))).toEqual(['PROXY_BASE_PATH']);
     expect(parseConfig({ PROXY_BASE_PATH: '/.well/...' }).PROXY_BASE_PATH).toBe('/.well/...');
-    const twice = { GATEWAY_PORT: '1', GATEWAY_LISTEN: '8901=country-de,8901=country-us' };
-    expect(faultsOf(twice)).toEqual({ GATEWAY_LISTEN: 'must name each port once' });
-    expect(Object.keys(faultsOf({ IMAGE_MAX_UPLOAD: '99999999GiB' }))).toEqual(['IMAGE_MAX_UPLOAD']);
   });
 
   test('the value of a variable that may hold a secret is not repeated', () => {
