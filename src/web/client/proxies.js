@@ -15,12 +15,9 @@ function readFilters() {
   for (const field of filters.elements) {
     if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) continue;
     const value = params.getAll(field.name).join();
-    if (field.type === 'checkbox') {
-      /** @type {HTMLInputElement} */ (field).checked = value.split(',').includes(field.value);
-      continue;
-    }
-    field.value = value;
-    if (!(field instanceof HTMLSelectElement) || field.selectedIndex >= 0) continue;
+    if (field.type !== 'checkbox') field.value = value;
+    else if ('checked' in field) field.checked = value.split(',').includes(field.value);
+    if (!('selectedIndex' in field) || field.selectedIndex >= 0) continue;
     // One that was not offered when the page was loaded would be lost with the next change of another field.
     if (/^(country|source)$/.test(field.name)) field.add(new Option(value, value, true, true));
     else field.selectedIndex = 0;
