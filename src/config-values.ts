@@ -145,10 +145,7 @@ export function ports(fallback: string, description: string) {
   return setting(fallback, description, (value): ReadonlySet<number> | null => {
     if (value.trim().toLowerCase() === 'any') return null;
     const numbers = splitList(value).map(Number);
-    if (
-      numbers.length === 0 ||
-      !numbers.every((port) => Number.isInteger(port) && port >= 1 && port <= 65_535)
-    ) {
+    if (!numbers.every((port) => Number.isInteger(port) && port >= 1 && port <= 65_535)) {
       throw new Error(`must be comma-separated ports such as 80,443, or any, not "${value}"`);
     }
     return new Set(numbers);
@@ -202,7 +199,7 @@ export function someOf<const T extends string>(known: readonly T[], description:
 function chosenOf<T extends string>(known: readonly T[], value: string, orElse: string): T[] {
   const chosen = splitList(value.toLowerCase());
   const isKnown = (item: string) => (known as readonly string[]).includes(item);
-  if (chosen.length === 0 || !chosen.every(isKnown))
+  if (!chosen.every(isKnown))
     throw new Error(`must be ${orElse}a comma-separated list of ${known.join(', ')}, not "${value}"`);
   return known.filter((item) => chosen.includes(item));
 }
@@ -212,8 +209,10 @@ export function url<F extends Fallback>(fallback: F, schemes: readonly string[],
   return setting(fallback, description, (value) => {
     // Several hosts, as Redis has them, are not valid in a URL; the adapter checks them.
     const withOneHost = value.replace(/^([\w+]+:\/\/(?:[^/?#]*@|(?![^/?#]*@))[^/?#,@]*),[^/?#]*/, '$1');
-    if (!schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(withOneHost)) {
-      throw new Error(`must be a URL that begins with ${schemes.join(' or ')}`);
+    // The rest may come from a variable that is not set. Files would then end up wherever the server was started.
+    const isWhole = /:\/*[^/]/.test(value) && URL.canParse(withOneHost);
+    if (!isWhole || !schemes.some((scheme) => value.startsWith(scheme))) {
+      throw new Error(`must be a whole URL that begins with ${schemes.join(' or ')}`);
     }
     return value.replace(/(?<!\/)\/+$/, '');
   });
@@ -276,24 +275,14 @@ export function targets(description: string) {
   });
 }
 
-/** Comma-separated URLs of the schemes. */
-export function urls(schemes: readonly string[], description: string) {
-  return setting(undefined, description, (value) => parseUrls(value, schemes, ''));
-}
-
-/** Comma-separated URLs of the schemes, or `none`. */
-export function urlsOrNone(schemes: readonly string[], description: string) {
-  return setting(undefined, description, (value) =>
-    value.toLowerCase() === 'none' ? [] : parseUrls(value, schemes, ', or `none`'),
-  );
-}
-
-function parseUrls(value: string, schemes: readonly string[], orElse: string): string[] {
-  return splitList(value).map((item) => {
-    if (!schemes.some((scheme) => item.startsWith(scheme)) || !URL.canParse(item)) {
-      throw new Error(`must be comma-separated URLs that begin with ${schemes.join(' or ')}${orElse}`);
-    }
-    return item;
+/** Comma-separated URLs of the schemes. `none`: what stands for an empty list. */
+export function urls(schemes: readonly string[], description: string, none = '') {
+  return setting(undefined, description, (value) => {
+    const items = value.toLowerCase() === none ? [] : splitList(value);
+    const isUrl = (item: string) => schemes.some((scheme) => item.startsWith(scheme)) && URL.canParse(item);
+    if (items.every(isUrl)) return items;
+    const orElse = none && `, or \`${none}\``;
+    throw new Error(`must be comma-separated URLs that begin with ${schemes.join(' or ')}${orElse}`);
   });
 }
 
@@ -354,11 +343,14 @@ export function rate(description: string) {
   });
 }
 
+/** Throws if nothing is left: variables that are not set leave only their commas behind. */
 function splitList(value: string): string[] {
-  return value
+  const items = value
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
+  if (items.length === 0) throw new Error(`must name at least one, not "${value}"`);
+  return items;
 }
 
 /** A token that its holder sends as `Bearer`. */

@@ -23,11 +23,10 @@ import {
   timer,
   url,
   urls,
-  urlsOrNone,
 } from './config-values.ts';
 import { ConfigError, type ConfigFault } from './errors.ts';
 
-const BASE_PATH = /^(\/[\w.-]+)*$/;
+const BASE_PATH = /^(\/(?!\.\.?(\/|$))[\w.-]+)*$/;
 
 /** Every variable with its default and purpose. The table in `docs/settings.md` has the same order. */
 export const settings = {
@@ -114,9 +113,10 @@ export const settings = {
     'URLs of judges: pages that show what a proxy sends on, fetched through each proxy to prove it.',
   ),
   PROXY_JUDGE_CA: text(undefined, 'PEM of the authority of TLS judges and of TLS proxies.'),
-  PROXY_WITNESSES: urlsOrNone(
+  PROXY_WITNESSES: urls(
     ['http:'],
     'URLs of large files that never change and can be fetched in parts: a proxy without TLS has to deliver a part of one. `none`: no such test.',
+    'none',
   ),
   PROXY_REFRESH_INTERVAL: timer('1h', 'Time between refreshes.', '1s'),
   PROXY_REFRESH_ON_START: flag(

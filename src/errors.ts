@@ -141,11 +141,13 @@ export class ConfigError extends Error {
   }
 }
 
-/** Creates a function that throws for the file that a setting names: faults of its contents as they are. */
-export function unreadable(variable: string, path: string): (error: unknown) => never {
+/** Creates a function that throws for the file that a setting names: without the `form` of its contents, their faults as they are. */
+export function unreadable(variable: string, path: string, form?: string): (error: unknown) => never {
   return (error) => {
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
-    throw new ConfigError([{ variable, message: `names a file that cannot be read: ${path}` }]);
+    const isUnread = error instanceof Error && ('syscall' in error || error.name === 'NotCapable');
+    if (!isUnread && form === undefined) throw error;
+    const why = isUnread ? 'cannot be read' : `is not ${form}`;
+    throw new ConfigError([{ variable, message: `names a file that ${why}: ${path}` }]);
   };
 }
 

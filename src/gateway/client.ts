@@ -177,6 +177,8 @@ export class Client implements TcpListener {
 
   /** Ends the connection if the client has not sent its request in time, or has not read the last answer. */
   look(now: number): void {
+    // A browser that asks over one connection for long must get no other exit for the next.
+    if (this.#admission?.session) this.#admission.session.usedAt = now;
     if (now < this.#deadline) return;
     if (this.#closing) this.socket.destroy();
     else this.close();

@@ -81,7 +81,7 @@ export function plainRequest(
       ),
     keepAlive: old ? wishes.includes('keep-alive') : !wishes.includes('close'),
     last: old || fields.some(([name]) => name.toLowerCase() === 'authorization'),
-    expectsContinue: listOf(head, 'expect').includes('100-continue'),
+    expectsContinue: !old && listOf(head, 'expect').includes('100-continue'),
   };
 }
 

@@ -8,8 +8,10 @@ export class Session {
   pinned: string | null = null;
   /** Whether requests fail rather than move to another exit. */
   locked = false;
+  /** How long it lasts after it was last in use. */
+  lastsMs = 0;
   /** On the monotonic clock. */
-  expiresAt = 0;
+  usedAt = 0;
   readonly #account: string;
   readonly #all: Sessions;
   /** Response headers that tell the exit. */
@@ -29,7 +31,7 @@ export class Session {
 
   /** Whether its time is not over. */
   get isStanding(): boolean {
-    return this.expiresAt >= this.#all.monotonic();
+    return this.usedAt + this.lastsMs >= this.#all.monotonic();
   }
 
   /** The key of the only upstream that its requests may use; `null` if it may take any. */
@@ -125,7 +127,8 @@ export class Sessions {
   open(account: string, name: string, options: { sessionMs: number; locked: boolean }): Session {
     const session = this.find(account, name) ?? new Session(account, name, this);
     session.locked = options.locked;
-    session.expiresAt = this.monotonic() + options.sessionMs;
+    session.lastsMs = options.sessionMs;
+    session.usedAt = this.monotonic();
     this.#sessions.set(account, name, session);
     return session;
   }

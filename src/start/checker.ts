@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import type { Config } from '../config.ts';
@@ -38,9 +38,15 @@ function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: Config): readon
   return PUBLIC_URL ? [`${PUBLIC_URL}${PROXY_BASE_PATH}/api/judge`, ...BUILT_IN_JUDGES] : BUILT_IN_JUDGES;
 }
 
-/** Returns the text of the file; `undefined` without a path. Rejects with a `ConfigError` if it cannot be read. */
+/** Returns the text of the file; `undefined` without a path. Rejects with a `ConfigError` if it is not a certificate. */
 export async function readAuthority(path: string | undefined): Promise<string | undefined> {
-  return path === undefined ? undefined : readFile(path, 'utf8').catch(unreadable('PROXY_JUDGE_CA', path));
+  if (path === undefined) return undefined;
+  // Deno takes the first entry for the certificate, even if it is the key.
+  const ca = readFile(path, 'utf8');
+  await ca
+    .then((text) => new X509Certificate(text.replace(/^.*?(?=-----BEGIN CERTIFICATE-)/s, '')))
+    .catch(unreadable('PROXY_JUDGE_CA', path, 'a certificate (PEM)'));
+  return ca;
 }
 
 /** Returns the addresses of this machine. */

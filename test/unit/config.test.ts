@@ -96,6 +96,22 @@ describe('parseConfig', () => {
     expect(faultsOf({ PROXY_CHECK_TIMEOUT: '5 parsecs' }).PROXY_CHECK_TIMEOUT).toContain('30s, 5m, 1h or 7d');
   });
 
+  test('what is left of a value whose variables were not set is refused', () => {
+    const lists = words`
+      ALLOWED_HOSTS TRUSTED_PROXIES CORS_ORIGINS PROXY_JUDGES PROXY_WITNESSES SERVICES IMAGE_CLIENTS GATEWAY_PORTS
+    `;
+    for (const name of lists)
+      expect(faultsOf({ [name]: ' , ' })[name]).toBe('must name at least one, not ","');
+    for (const BLOBS_URL of ['file:', 'file:///', 's3://'])
+      expect(faultsOf({ BLOBS_URL }).BLOBS_URL).toBe('must be a whole URL that begins with file: or s3:');
+  });
+
+  test('what could never be reached is refused', () => {
+    for (const PROXY_BASE_PATH of ['/..', '/.', '/a/../b', '/a/.'])
+      expect(Object.keys(faultsOf({ PROXY_BASE_PATH }))).toEqual(['PROXY_BASE_PATH']);
+    expect(parseConfig({ PROXY_BASE_PATH: '/.well/...' }).PROXY_BASE_PATH).toBe('/.well/...');
+  });
+
   test('the value of a variable that may hold a secret is not repeated', () => {
     const faults = faultsOf({ METADATA_URL: 'mysql://root:secret@host', ADMIN_TOKEN: 'tiny' });
     expect(JSON.stringify(faults)).not.toMatch(/secret|tiny/);

@@ -2,9 +2,10 @@ import { expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError, unreadable } from '../../src/errors.ts';
 import { builtInCountryDb, openCountries } from '../../src/proxy/pool/country.ts';
 import { isCountryCode } from '../../src/proxy/pool/country-code.ts';
+import { readAuthority } from '../../src/start/checker.ts';
 
 test('an address, IPv4 or IPv6, has the country of the built-in database', async () => {
   const countryOf = await openCountries();
@@ -30,7 +31,7 @@ test('an address without a country, or an invalid one, is ZZ', async () => {
   }
 });
 
-test("the user's database is used, and one that cannot be says which file it is", async () => {
+test("the user's database is used, and one that cannot be says which file it is, as does a certificate", async () => {
   const countryOf = await openCountries(builtInCountryDb());
   expect(countryOf('8.8.8.8')).toBe('US');
   const folder = await mkdtemp(join(tmpdir(), 'picpool-country-'));
@@ -48,6 +49,13 @@ test("the user's database is used, and one that cannot be says which file it is"
       { variable: 'PROXY_COUNTRY_DB', message: `names a file that ${why}: ${path}` },
     ]);
   }
+  const fault = {
+    variable: 'PROXY_JUDGE_CA',
+    message: `names a file that is not a certificate (PEM): ${wrong}`,
+  };
+  expect(await readAuthority(wrong).catch((error) => error)).toMatchObject({ faults: [fault] });
+  const forbidden = Object.assign(new Error('Requires read access'), { name: 'NotCapable' });
+  expect(() => unreadable('TERMS', wrong, 'a text')(forbidden)).toThrow('cannot be read');
   await rm(folder, { recursive: true });
 });
 

@@ -365,4 +365,8 @@ test('what is forwarded means the same to every reader', () => {
   expect(forwarded(lengths).match(/Content-Length: .*/g)).toEqual(['Content-Length: 3']);
   const old = `POST http://a.example/ HTTP/1.0\r\n${host}Transfer-Encoding: chunked\r\n\r\n`;
   expect(() => forwarded(old)).toThrow('HTTP/1.0 has no chunked bodies.');
+  // A client of HTTP/1.0 would take `100 Continue` for the answer.
+  const isAsked = (version: string) =>
+    plainOf(`PUT http://a.example/ HTTP/${version}\r\n${host}Expect: 100-continue\r\n\r\n`).expectsContinue;
+  expect(['1.1', '1.0'].map(isAsked)).toEqual([true, false]);
 });

@@ -173,3 +173,33 @@ test('a tunnel whose client has gone is kept for a minute, although its proxy st
   expect(await heldAfter(59 * SECOND)).toBe(1);
   expect(await heldAfter(3 * SECOND)).toBe(0);
 });
+
+test.each(['CONNECT a.example:5000', 'GET http://a.example/'])(
+  'a session lasts as long as %s, and its time',
+  async (line) => {
+    const proxy = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
+    });
+    const { gateway, pass } = await startLooking(bunTcp, await startServer(proxy));
+    const client = connect({ port: gateway.port, host: '127.0.0.1' });
+    client.write(
+      `${line} HTTP/1.1\r\nProxy-Authorization: Basic ${btoa('u-session-a-sesstime-1:')}\r\n\r\nhello`,
+    );
+    const standsAfter = async (ms: number) => {
+      await pass(ms);
+      const said = { session: 'a', site: 'b.example', ok: true };
+      return gateway.report({ id: '127.0.0.1', speaksForAll: true }, said).counted;
+    };
+    while (gateway.carriers.size < 2) await Bun.sleep(5);
+    const during = [await standsAfter(50 * SECOND), await standsAfter(50 * SECOND)];
+    client.resetAndDestroy();
+    await gateway.empty();
+    expect([...during, await standsAfter(59 * SECOND), await standsAfter(2 * SECOND)]).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+  },
+);

@@ -18,6 +18,7 @@ test('a list is not read to find out that it is one', async () => {
   const [source] = await loadSources('/dev/zero');
   expect(source?.url).toBe('file:///dev/zero');
   expect(await faults('/', undefined)).toEqual(['names a file that cannot be read: /']);
+  expect(await faults(',')).toEqual(['must name at least one, not ","']);
 });
 
 describe('the built-in catalogue', () => {

@@ -138,9 +138,19 @@ describe('the list', () => {
       await uptime.fill('0');
       await page.getByText('must be a number').waitFor({ state: 'detached' });
       expect(await uptime.getAttribute('aria-invalid')).toBe(null);
-      await page.goto(`${server.url}/pool/proxies?protcol=http`);
-      await page.getByRole('link', { name: 'Did you mean “protocol”?' }).click();
-      await page.waitForURL(/\?protocol=http$/);
+      // The last two have no field, and no choice in theirs, until the link is followed.
+      for (const [wrong, right] of [
+        ['protcol=http', 'protocol=http'],
+        ['ports=8080', 'port=8080'],
+        ['country=Vaticn City', 'country=VA'],
+      ] as const) {
+        await page.goto(`${server.url}/pool/proxies?${wrong}`);
+        await page.getByRole('link', { name: 'Did you mean' }).click();
+        await page.waitForURL(`**/proxies?${right}`);
+        await page.locator('#results:not([aria-busy])').waitFor();
+        await toggle(page, 'socks5');
+        await page.waitForURL(({ search }) => search.includes(right) && search.includes('protocol=socks5'));
+      }
     });
   });
 
@@ -196,6 +206,12 @@ describe('the list', () => {
         await page.getByRole('link', { name: 'Download' }).click();
         const lines = await readFile(await (await download).path(), 'utf8');
         expect(lines.trim().split('\n').sort()).toEqual([...world.working].sort());
+        const login = { contentType: 'text/html', body: '<title>Log in</title>' };
+        await page.route('**/proxies/copy*', (route) => route.fulfill(login));
+        const before = await clipboard(page);
+        await page.getByRole('button', { name: 'Copy all' }).click();
+        await page.getByText('The server cannot be reached.').and(page.locator('#copy-note')).waitFor();
+        expect(await clipboard(page)).toBe(before);
       },
       CLIPBOARD,
     );
@@ -363,6 +379,29 @@ describe('a pool of 20,000 proxies', () => {
       { expected: /net::ERR_|status of 503|EventSource/ },
     );
     await relay.stop();
+  });
+
+  test('is up to date when one looks at it again, for the filters that were chosen meanwhile', async () => {
+    await visitLarge('/proxies?range=30d', async (page) => {
+      const { promise: isChosen, resolve: letGo } = Promise.withResolvers<void>();
+      const hide = (isHidden: boolean) =>
+        page.evaluate((hidden) => {
+          Object.defineProperty(document, 'hidden', { configurable: true, value: hidden });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }, isHidden);
+      await hide(true);
+      await page.locator('#numbers').evaluate((element) => element.append('long ago'));
+      await page.route(/range=30d$/, (route) => isChosen.then(() => route.continue()));
+      const asked = page.waitForRequest(/range=30d$/);
+      await hide(false);
+      await asked;
+      const current = page.getByRole('link', { name: '24 hours' }).and(page.locator('[aria-current]'));
+      await page.getByRole('link', { name: '24 hours' }).click();
+      await current.waitFor();
+      letGo();
+      await page.getByText('long ago').waitFor({ state: 'detached' });
+      expect(await current.count()).toBe(1);
+    });
   });
 
   test('shows a month, whose values can be read', async () => {

@@ -43,7 +43,7 @@ export function proxyFilters(site: Site, bar: Listing): Html {
   const sorts = Object.entries(proxies.sorts).map(
     ([order, text]): Option => [order === 'dependable' ? '' : order, text],
   );
-  return html`<form class="filters" id="filters" action="${path}#list" aria-label="${proxies.filters}" data-path="${path}" data-results="active results code flags">
+  return html`<form class="filters" id="filters" action="${path}#list" aria-label="${proxies.filters}" data-path="${path}" data-results="kept active results code flags">
 <div class="filter-row">
 <fieldset class="chips"><legend class="visually-hidden">${proxies.protocol}</legend>${PROTOCOLS.map(
     (protocol) =>
@@ -54,7 +54,7 @@ ${select('sort', proxies.sortBy, parametersOf(query).sort ?? '', sorts)}
 </div>
 <details${open && html` open`}><summary>${icon('options')}${proxies.moreFilters}${active > 0 && html` <b class="badge">${formats.number(active)}</b>`}</summary>
 ${moreFields(site, bar)}</details>
-${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<div id="kept">${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}</div>
 <noscript><p><button type="submit">${proxies.apply}</button></p></noscript>
 </form>`;
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type CountryResponse, Reader } from 'mmdb-lib';
 import { assetPath } from '../../assets.ts';
-import { ConfigError } from '../../errors.ts';
+import { unreadable } from '../../errors.ts';
 import { canonicalAddress } from '../../lib/address.ts';
 import { UNKNOWN_COUNTRY } from '../proxy.ts';
 
@@ -39,14 +39,13 @@ export async function openCountries(path?: string): Promise<CountryOf> {
   };
 }
 
-async function openUsers(path: string): Promise<Reader<CountryRecord>> {
-  try {
-    const reader = new Reader<CountryRecord>(await readFile(path));
+function openUsers(path: string): Promise<Reader<CountryRecord>> {
+  const open = (bytes: Buffer) => {
+    const reader = new Reader<CountryRecord>(bytes);
     reader.get('192.0.2.1');
     return reader;
-  } catch (error) {
-    const why =
-      error instanceof Error && 'code' in error ? 'cannot be read' : 'is not a country database (.mmdb)';
-    throw new ConfigError([{ variable: 'PROXY_COUNTRY_DB', message: `names a file that ${why}: ${path}` }]);
-  }
+  };
+  return readFile(path)
+    .then(open)
+    .catch(unreadable('PROXY_COUNTRY_DB', path, 'a country database (.mmdb)'));
 }

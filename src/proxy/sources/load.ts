@@ -52,7 +52,7 @@ export async function loadSources(
     .filter((item) => item !== '');
   const sources: Source[] = [];
   const urls: string[] = [];
-  const faults: string[] = [];
+  const faults = items.length === 0 ? [`must name at least one, not "${setting}"`] : [];
   for (const item of items) {
     if (item === BUILT_IN) sources.push(...CATALOGUE);
     else if (isUrl(item)) urls.push(item);

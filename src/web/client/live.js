@@ -78,6 +78,20 @@ document.addEventListener('click', ({ target }) => {
 const stateShown = () => byId('state', HTMLElement).querySelector('[data-state]')?.getAttribute('data-state');
 let shown = stateShown();
 
+/** What a refresh changes besides the rows. */
+const LIVE_PARTS = ['state', 'sources', 'numbers', 'overview', 'flags'];
+
+/**
+ * Replaces parts of the page by what they are now. The visitor may go on to other filters meanwhile.
+ * @param {readonly string[]} ids
+ */
+async function renew(ids) {
+  const { href } = location;
+  const page = await fetchPage(href).catch(() => null);
+  if (location.href !== href) return renew(ids);
+  if (page) replaceFrom(page, ids, true);
+}
+
 /** While a refresh runs, what it does is requested this often. */
 const PROGRESS_EVERY_MS = 2000;
 let progressAt = 0;
@@ -92,13 +106,10 @@ async function show(job) {
   shown = job.state;
   if (!isNew && (job.state !== 'running' || Date.now() < progressAt + PROGRESS_EVERY_MS)) return;
   progressAt = Date.now();
-  const isEmpty = document.querySelector('tr[data-id]') === null;
-  const page = await fetchPage(location.href).catch(() => null);
-  const more = ['numbers', 'overview', 'flags', ...(isEmpty ? ['results'] : [])];
-  if (page) replaceFrom(page, ['state', 'sources', ...(ended ? more : [])], true);
+  await renew(ended ? LIVE_PARTS : ['state', 'sources']);
   if (!ended) return;
   announce(say('refreshEnded'));
-  if (isEmpty) return;
+  rowsAt = 0;
   void refreshRows();
   const note = document.querySelector('[data-reload]');
   if (note instanceof HTMLElement) note.hidden = false;
@@ -117,6 +128,8 @@ function showStats(stats) {
 let events = null;
 /** Events are handled in order, although some wait for the server. */
 let showing = Promise.resolve();
+/** Whether something may have happened of which no event came. */
+let isBehind = false;
 
 /** After an error response, browsers do not reconnect on their own. */
 const RETRY_MS = 3000;
@@ -125,18 +138,17 @@ const RETRY_MS = 3000;
 let listenLater;
 
 function lost() {
+  isBehind = true;
   byId('lost', HTMLElement).hidden = false;
   if (events?.readyState === EventSource.CLOSED) listenLater = setTimeout(listen, RETRY_MS);
 }
 
 /** Requests what has happened meanwhile. */
 async function back() {
-  const note = byId('lost', HTMLElement);
-  if (note.hidden) return;
-  note.hidden = true;
-  const page = await fetchPage(location.href).catch(() => null);
-  if (!page) return;
-  replaceFrom(page, ['state', 'sources', 'numbers', 'overview', 'flags'], true);
+  byId('lost', HTMLElement).hidden = true;
+  if (!isBehind) return;
+  isBehind = false;
+  await renew(LIVE_PARTS);
   shown = stateShown();
   rowsAt = 0;
   void refreshRows();
@@ -146,6 +158,7 @@ async function back() {
 function listen() {
   clearTimeout(listenLater);
   events?.close();
+  isBehind ||= document.hidden;
   events = document.hidden ? null : new EventSource(`${api}refresh/events?pool=true`);
   events?.addEventListener('progress', ({ data }) => {
     showing = showing.then(() => show(JSON.parse(data)));

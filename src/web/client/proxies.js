@@ -13,12 +13,14 @@ const LIST_PARTS = (filters.dataset.results ?? '').split(' ');
 function readFilters() {
   const params = new URLSearchParams(location.search);
   for (const field of filters.elements) {
-    if (field instanceof HTMLInputElement && field.type === 'checkbox') {
-      field.checked = params.getAll(field.name).join().split(',').includes(field.value);
-    } else if (field instanceof HTMLSelectElement) {
-      field.value = params.get(field.name) ?? '';
-      if (field.selectedIndex < 0) field.selectedIndex = 0;
-    } else if (field instanceof HTMLInputElement) field.value = params.get(field.name) ?? '';
+    if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) continue;
+    const value = params.getAll(field.name).join();
+    if (field.type !== 'checkbox') field.value = value;
+    else if ('checked' in field) field.checked = value.split(',').includes(field.value);
+    if (!('selectedIndex' in field) || field.selectedIndex >= 0) continue;
+    // One that was not offered when the page was loaded would be lost with the next change of another field.
+    if (/^(country|source)$/.test(field.name)) field.add(new Option(value, value, true, true));
+    else field.selectedIndex = 0;
   }
 }
 
@@ -100,9 +102,8 @@ async function testNow(action, button) {
     updateRows(page);
     note('');
     const row = document.getElementById(`p-${button.value}`);
-    announce(
-      `${row?.querySelector('.address')?.textContent}: ${row?.querySelector('.latency')?.textContent}`,
-    );
+    const [address, latency] = ['.address', '.latency'].map((name) => row?.querySelector(name)?.textContent);
+    if (row) announce(`${address}: ${latency}`);
   } catch (error) {
     note(error instanceof Error ? error.message : String(error));
   }

@@ -66,8 +66,11 @@ async function copy(button, chosen) {
 /** @param {string} url */
 async function fetchText(url) {
   const answer = await fetch(url, { headers: { accept: 'application/json' } }).catch(() => null);
-  if (answer?.ok) return answer.text();
-  throw faultIn(answer?.status ?? 0, await answer?.json().catch(() => null));
+  // A page that something between has sent, such as a login, is not the list, nor is the beginning of one.
+  const isList = answer?.ok && answer.headers.get('content-type')?.startsWith('text/plain');
+  const text = isList ? await answer.text().catch(() => null) : null;
+  if (text !== null) return text;
+  throw faultIn(answer?.ok ? 0 : (answer?.status ?? 0), await answer?.json().catch(() => null));
 }
 
 /**
