@@ -85,11 +85,11 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   if (kept) made = kept;
   // Instead of a version that is not smaller, the stored file is sent.
   const isOpen = job.quality === undefined && job.smallest !== true;
-  for (let tries = triesFor(made, animated); tries > 0 && isOpen; tries--) {
-    const smaller = smallerPlan(source, plan, made);
+  for (let tries = triesFor(made, animated), tried = plan; tries > 0 && isOpen; tries--) {
+    const smaller = smallerPlan(source, tried, made);
     const again = smaller && (await encodedAs(smaller));
     if (!again || again.data.length >= made.data.length) break;
-    made = again;
+    [made, tried] = [again, smaller];
   }
   const { data, width, height, quality } = made;
   await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
@@ -164,10 +164,11 @@ function keptFormat(source: Source): Format {
 
 /** Returns how to encode a picture again that became larger than its file, or `null` if that would not help. */
 function smallerPlan(source: Source, plan: Plan, { data, quality }: Made): Plan | null {
-  const { format, scale, palette } = plan;
+  const { format, scale, animated, refiltered } = plan;
   const share = source.bytes / data.length;
   // Scaling down blurs edges, which gives a drawing more colours than it had; rotated only, it may take fewer bytes with the other filters.
-  if (share < 1 && format === 'png' && source.kind === 'png' && !palette && !plan.refiltered)
+  const hasOther = !animated && !refiltered && !encodingOf(source, plan).palette;
+  if (share < 1 && format === 'png' && source.kind === 'png' && hasOther)
     return scale < 1 ? { ...plan, palette: true } : { ...plan, refiltered: true };
   if (share >= 1 || quality === null || !isLossy(format)) return null;
   // Few colours and hard edges take fewer bytes without loss.

@@ -1,5 +1,5 @@
 import { required } from './numbers.ts';
-import { EINVAL, ENOENT, ENOTDIR, must, openPath, type System } from './system.ts';
+import { EACCES, EINVAL, ENOENT, ENOTDIR, must, openPath, type System } from './system.ts';
 
 /** What a process may do below a path (linux/landlock.h). */
 export interface Allowance {
@@ -45,7 +45,7 @@ export function landlockVersion({ call, arch }: System): number {
 
 /**
  * Removes all rights over files except those named, and all TCP, from the calling thread and everything it starts or
- * becomes. Paths that do not exist are skipped.
+ * becomes. Paths that do not exist or that it cannot reach are skipped.
  * @throws {SystemCallError} if the kernel refuses; an error after all is done if its version leaves files open to truncation.
  */
 export function restrict(allowances: readonly Allowance[], system: System): void {
@@ -72,7 +72,7 @@ export function restrict(allowances: readonly Allowance[], system: System): void
 function allow(ruleset: number, path: string, rights: number, system: System): void {
   const { call, arch } = system;
   const descriptor = openPath(path, ONLY_PATH, system);
-  if (descriptor === -ENOENT || descriptor === -ENOTDIR) return;
+  if ([-ENOENT, -ENOTDIR, -EACCES].includes(descriptor)) return;
   must(`openat of ${path}`, descriptor);
   const add = (allowed: number) => {
     const rule = new DataView(new ArrayBuffer(12));

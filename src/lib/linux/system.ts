@@ -15,6 +15,7 @@ export interface System {
 /** Error numbers, the same on both machines. */
 export const EPERM = 1;
 export const ENOENT = 2;
+export const EACCES = 13;
 export const ENOTDIR = 20;
 export const EINVAL = 22;
 export const ENOSYS = 38;
