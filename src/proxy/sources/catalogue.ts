@@ -6,7 +6,8 @@ interface Provider {
   name: string;
   /** `{list}` is replaced by the keys of `lists`. */
   url: string;
-  format: SourceFormat;
+  /** Default: `lines`. */
+  format?: SourceFormat;
   /** Name of each list in the URL, and the protocol of its entries; `null` if the entries give it. */
   lists: Readonly<Record<string, Protocol | null>>;
   /** Licence or terms as the provider states them, if any. They apply to the operator of this server. */
@@ -48,7 +49,6 @@ export const PROVIDERS: readonly Provider[] = [
   {
     name: 'thespeedx',
     url: `${RAW}/TheSpeedX/PROXY-List/refs/heads/master/{list}.txt`,
-    format: 'lines',
     lists: three,
     terms: 'no licence; for educational purposes, asks for credit',
   },
@@ -62,32 +62,27 @@ export const PROVIDERS: readonly Provider[] = [
   {
     name: 'openproxylist',
     url: 'https://openproxylist.xyz/{list}.txt',
-    format: 'lines',
     lists: four,
   },
   {
     name: 'roosterkid',
     url: `${RAW}/roosterkid/openproxylist/refs/heads/main/{list}_RAW.txt`,
-    format: 'lines',
     lists: { HTTPS: 'https', SOCKS4: 'socks4', SOCKS5: 'socks5' },
   },
   {
     name: 'sunny9577',
     url: `${RAW}/sunny9577/proxy-scraper/refs/heads/master/generated/{list}_proxies.txt`,
-    format: 'lines',
     lists: three,
     terms: 'MIT, "for lawful and ethical use only"',
   },
   {
     name: 'hideip.me',
     url: `${RAW}/zloi-user/hideip.me/refs/heads/main/{list}.txt`,
-    format: 'lines',
     lists: { connect: 'https', https: 'https', socks4: 'socks4', socks5: 'socks5' },
   },
   {
     name: 'spys.me',
     url: 'https://spys.me/proxy.txt',
-    format: 'lines',
     lists: { '': 'http' },
   },
   {
@@ -99,33 +94,28 @@ export const PROVIDERS: readonly Provider[] = [
   {
     name: 'databay-labs',
     url: `${RAW}/databay-labs/free-proxy-list/refs/heads/master/{list}.txt`,
-    format: 'lines',
     lists: three,
     terms: 'MIT',
   },
   {
     name: 'dpangestuw',
     url: `${RAW}/dpangestuw/Free-PROXY/refs/heads/main/{list}_proxies.txt`,
-    format: 'lines',
     lists: three,
   },
   {
     name: 'ebrasha',
     url: `${RAW}/ebrasha/abdal-proxy-hub/refs/heads/main/{list}-proxy-list-by-EbraSha.txt`,
-    format: 'lines',
     lists: four,
     terms: 'no licence; "use them freely in tools that support proxy input"',
   },
   {
     name: 'hproxy',
     url: `${RAW}/hproxy-com/free-proxy-list/refs/heads/main/{list}.txt`,
-    format: 'lines',
     lists: four,
   },
   {
     name: 'iplocate',
     url: `${RAW}/iplocate/free-proxy-list/refs/heads/main/protocols/{list}.txt`,
-    format: 'lines',
     lists: four,
   },
   {
@@ -138,39 +128,33 @@ export const PROVIDERS: readonly Provider[] = [
   {
     name: 'anonym0us',
     url: `${RAW}/Anonym0usWork1221/Free-Proxies/refs/heads/main/proxy_files/{list}_proxies.txt`,
-    format: 'lines',
     lists: three,
     terms: 'MIT',
   },
   {
     name: 'obcbo',
     url: `${RAW}/ObcbO/getproxy/refs/heads/master/file/{list}.txt`,
-    format: 'lines',
     lists: four,
   },
   {
     name: 'dinoz0rg',
     url: `${RAW}/dinoz0rg/proxy-list/refs/heads/main/checked_proxies/{list}.txt`,
-    format: 'lines',
     lists: three,
   },
   {
     name: 'hookzof',
     url: `${RAW}/hookzof/socks5_list/refs/heads/master/proxy.txt`,
-    format: 'lines',
     lists: { '': 'socks5' },
   },
   {
     name: 'fyvri',
     url: `${RAW}/fyvri/fresh-proxy-list/archive/storage/classic/{list}.txt`,
-    format: 'lines',
     lists: four,
     terms: 'MIT',
   },
   {
     name: 'gfpcom',
     url: `${RAW}/wiki/gfpcom/free-proxy-list/lists/{list}.txt`,
-    format: 'lines',
     lists: four,
   },
   {
@@ -200,13 +184,11 @@ export const PROVIDERS: readonly Provider[] = [
   {
     name: 'proxy-list.download',
     url: 'https://www.proxy-list.download/api/v1/get?type={list}',
-    format: 'lines',
     lists: four,
   },
   {
     name: 'pubproxy',
     url: 'http://pubproxy.com/api/proxy?limit=20&format=txt',
-    format: 'lines',
     lists: { '': 'http' },
   },
   {
@@ -224,7 +206,7 @@ export const PROVIDERS: readonly Provider[] = [
 ];
 
 /** The built-in lists: one source for each list of each provider. */
-export const CATALOGUE: readonly Source[] = PROVIDERS.flatMap(({ name, url, format, lists }) =>
+export const CATALOGUE: readonly Source[] = PROVIDERS.flatMap(({ name, url, format = 'lines', lists }) =>
   Object.entries(lists).map(([list, protocol]) => ({
     name: list === '' || list === name ? name : `${name}-${list.toLowerCase()}`,
     url: url.replace('{list}', list),
