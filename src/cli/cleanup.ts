@@ -1,6 +1,6 @@
 import { countOf, readableBytes } from '../lib/format.ts';
 import { createClient, serverOptions } from './client.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { flag } from './options.ts';
 
@@ -8,7 +8,6 @@ import { flag } from './options.ts';
 const TIMEOUT_MS = 60_000;
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Removes the images from a server that have not been opened for IMAGE_RETENTION, and prints
 how many there were. If the server has an ADMIN_TOKEN, set the same one here.
 

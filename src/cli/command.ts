@@ -12,7 +12,8 @@ export interface Surroundings {
 }
 
 interface CommandSpec<O extends Options> {
-  operands: Operands;
+  /** Default: none. */
+  operands?: Operands;
   /** Some lines below the usage. */
   about: string;
   options: O;
@@ -35,7 +36,12 @@ export const NO_OPERANDS: Operands = { form: '', least: 0, most: 0 };
 /** Maximum length of a line of help. */
 const WIDTH = 100;
 
-export function defineCommand<O extends Options>({ operands, about, options, run }: CommandSpec<O>): Command {
+export function defineCommand<O extends Options>({
+  operands = NO_OPERANDS,
+  about,
+  options,
+  run,
+}: CommandSpec<O>): Command {
   return {
     operands,
     about,

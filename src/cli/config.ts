@@ -1,7 +1,7 @@
 import { type Environment, parseConfig, SECRETS, settings, withFolder } from '../config.ts';
 import { masked } from '../lib/masked.ts';
 import { nearest } from '../lib/nearest.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { EXIT } from './exit.ts';
 import { flag } from './options.ts';
 
@@ -14,7 +14,6 @@ interface Row {
 }
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Prints every setting with its value, and whether it is set or the default. Secrets are masked.
 Exit code 2: a setting is invalid; all faults are listed.`,
   options: { json: flag('Prints an array of objects with name, value and source.') },

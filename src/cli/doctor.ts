@@ -8,7 +8,7 @@ import { openFindings } from '../findings/settings.ts';
 import { checkBlobs, checkDurability, checkLimits, checkPair, checkRecords } from '../findings/stores.ts';
 import { checkConversion, checkFolder, checkOpenFiles, checkPort, type Patient } from '../findings/system.ts';
 import { countOf, formatCount } from '../lib/format.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { misspelled } from './config.ts';
 import { EXIT, type ExitCode, noAccess, usageError } from './exit.ts';
 import { demandServer, EXPOSED_CHECKS, exposedAt } from './exposed.ts';
@@ -19,7 +19,6 @@ import type { Terminal } from './terminal.ts';
 const MARKS = { ok: 'ok  ', open: 'open', unknown: 'skip', warn: 'warn', fail: 'FAIL' };
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Checks everything that a server with these settings needs (stores, disk, limits, image conversion, judges,
 lists), lists what the settings leave open, and says how to fix problems. Run it as the server's user. With
 --exposed, it tests a running server from outside instead; docs/exposing.md explains each line.

@@ -2,7 +2,7 @@ import { duration } from '../config-values.ts';
 import { exportQuery } from '../proxy/queries.ts';
 import { optionsOf, parametersOf } from './api-options.ts';
 import { createClient, cutOff, piecesOf, serverOptions } from './client.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { EXIT } from './exit.ts';
 import { value } from './options.ts';
 
@@ -13,7 +13,6 @@ const MEDIA_TYPES: Partial<Record<string, string>> = { csv: 'text/csv', json: 'a
 const passed = optionsOf(exportQuery, ['max_latency_ms', 'max_age']);
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Prints the working proxies of a server, by default the most reliable first. With the server's
 ADMIN_TOKEN, the list includes proxies that need a login, with the login.
 

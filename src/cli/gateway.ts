@@ -19,7 +19,7 @@ import { createTestimony } from '../proxy/targets/testimony.ts';
 import { ownAddresses, readAuthority } from '../start/checker.ts';
 import { dialByName } from '../start/dial-by-name.ts';
 import { type InputOptions, listOptions, openCandidates } from './check-input.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, valueOr, values } from './options.ts';
 import { endingSignals } from './signals.ts';
@@ -28,7 +28,6 @@ import { endingSignals } from './signals.ts';
 const CONNECTIONS = 4096;
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Runs one proxy in front of the proxies of a list, for HTTP, CONNECT and SOCKS5 on the same port of 127.0.0.1.
 A request goes to one after another until one delivers the target's response; what works is remembered, and
 each has its turn. It needs no server and no store, and the list need not be checked: the first requests find

@@ -2,14 +2,13 @@ import { get } from 'node:http';
 import { parseConfig } from '../config.ts';
 import { bracketed } from '../lib/address.ts';
 import { ownAddress, socketPath } from '../start/listen.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { EXIT } from './exit.ts';
 
 /** Longer than the 3 s that the server gives its stores. */
 const TIMEOUT_MS = 5000;
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Checks whether the local server with these settings is ready. Made for health checks in containers without a
 shell or curl. Exit code 0: it is ready; 1: it is not, and standard error says why.`,
   options: {},

@@ -1,6 +1,6 @@
 import { integer } from '../config-values.ts';
 import { openAudit } from '../start/audit.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { EXIT } from './exit.ts';
 import { valueOr } from './options.ts';
 import { withStores } from './stores.ts';
@@ -8,7 +8,6 @@ import { withStores } from './stores.ts';
 const PAGE = 500;
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Prints the audit log of the local server as lines of JSON, oldest first: who deleted, blocked or decided
 what, when and why.
 

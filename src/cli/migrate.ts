@@ -6,7 +6,7 @@ import { masked } from '../lib/masked.ts';
 import { MOVED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { holdsBackups, NOT_FOR_A_SERVER } from './backups.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { conclude, copyAll, haveSameFiles, haveSameRecords, withWorkFolder } from './copying.ts';
 import { usageError } from './exit.ts';
 import { flag, value } from './options.ts';
@@ -17,7 +17,6 @@ const TARGET = 'PICPOOL_TO_METADATA';
 const CONTINUE = 'What has been copied stays; run the same command to continue.';
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Copies all records, images and secrets to other stores, and leaves the old ones unchanged. What has already
 been copied is skipped, so an interrupted copy is continued by the same command. The server can keep running
 while most is copied. Then stop it and run the command once more: that also copies what changed and removes

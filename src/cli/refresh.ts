@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { countOf, formatCount } from '../lib/format.ts';
 import type { jobView } from '../proxy/views.ts';
 import { type Client, createClient, serverOptions } from './client.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { createProgress } from './progress.ts';
 
@@ -16,7 +16,6 @@ const REASONS: Record<string, string> = {
 };
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Starts a refresh of the server's pool, follows it and prints the result. If a refresh is already running, it
 follows that one. If the server has an ADMIN_TOKEN, set the same one here.
 Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,

@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { RunningServer } from '../start/waiting.ts';
 import { start } from '../start.ts';
 import { VERSION } from '../version.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { misspelled } from './config.ts';
 import { EXIT, exitCodeOf } from './exit.ts';
 import { value } from './options.ts';
@@ -18,7 +18,6 @@ import { endingSignals } from './signals.ts';
 const SAME_SIGNAL_MS = 500;
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Starts the server and keeps it running until SIGTERM, SIGINT or SIGHUP. Settings come from the environment
 and from a .env file; \`picpool config\` lists them.`,
   options: {

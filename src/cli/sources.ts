@@ -1,11 +1,10 @@
 import { parseConfig } from '../config.ts';
 import { masked } from '../lib/masked.ts';
 import { loadSources } from '../proxy/sources/load.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { EXIT } from './exit.ts';
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Prints the lists that fill the pool: name and URL, separated by a tab. \`picpool doctor\` reads them, and names
 those that fail or have moved.`,
   options: {},

@@ -9,7 +9,7 @@ import { sweep } from '../image/maintenance/sweep.ts';
 import { systemClock } from '../lib/clock.ts';
 import { countOf, readableBytes } from '../lib/format.ts';
 import { createBlocks } from '../moderation/blocks.ts';
-import { defineCommand, NO_OPERANDS } from './command.ts';
+import { defineCommand } from './command.ts';
 import { askPatiently } from './copying.ts';
 import { EXIT } from './exit.ts';
 import { flag } from './options.ts';
@@ -20,7 +20,6 @@ const HOUR_MS = 3_600_000;
 const SHOWN = 10;
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: `Shows what the cleanup would quarantine: image files that have no record and are older than an hour. The
 server asks for this when there are too many of them to be an accident, or when records and files may not belong
 together. If anything was lost, restore it first: then the files have their records again.

@@ -11,11 +11,10 @@ const RECIPES: Record<string, readonly Edit[]> = {
   'Adding a command': [
     [
       'src/cli/planted.ts',
-      `import { defineCommand, NO_OPERANDS } from './command.ts';
+      `import { defineCommand } from './command.ts';
 import { EXIT } from './exit.ts';
 
 export const command = defineCommand({
-  operands: NO_OPERANDS,
   about: 'Says that it was planted.',
   options: {},
   async run({ terminal }) {
