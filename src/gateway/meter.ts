@@ -19,11 +19,7 @@ export function createMeter(metrics: Metrics) {
   let served = 0;
   let open = 0;
   const latest: number[] = [];
-  metrics.gauge({
-    name: 'picpool_gateway_connections',
-    help: 'Connections of clients.',
-    read: () => [{ labels: [], value: open }],
-  });
+  metrics.value('picpool_gateway_connections', 'Connections of clients.', () => open);
   return {
     /** Records that a request was answered, or not; `ms` until the answer began. */
     settled(kind: Kind, outcome: Outcome, ms: number): void {

@@ -45,11 +45,11 @@ export function createAdmissionQueue({
     'picpool_http_overloaded_total',
     'Requests refused because too many waited.',
   );
-  metrics?.gauge({
-    name: 'picpool_http_waiting',
-    help: 'Requests that wait for their turn of the event loop.',
-    read: () => [{ labels: [], value: waiting.length }],
-  });
+  metrics?.value(
+    'picpool_http_waiting',
+    'Requests that wait for their turn of the event loop.',
+    () => waiting.length,
+  );
 
   function begin(count: number): void {
     if (begun === 0) setImmediate(turnOver);

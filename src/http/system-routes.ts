@@ -77,11 +77,8 @@ const texts = (findings: readonly Finding[]) => [...new Set(findings.map(({ text
 
 /** Counts what is wrong, if anything is. */
 export function describeFindings(metrics: Metrics, sources: readonly FindingSource[]): void {
-  metrics.gauge({
-    name: 'picpool_findings',
-    help: 'Number of problems that /readyz lists.',
-    read: async () => [{ labels: [], value: texts(await look(sources)).length }],
-  });
+  const count = async () => texts(await look(sources)).length;
+  metrics.value('picpool_findings', 'Number of problems that /readyz lists.', count);
 }
 
 /** Returns the services that cannot work with these findings. */

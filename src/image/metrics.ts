@@ -25,10 +25,7 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
     ['format'],
   );
   const failures = metrics.counter('picpool_conversion_failures_total', 'Conversions that failed.', ['code']);
-  for (const [name, help, read] of STATES) {
-    const type = name.endsWith('_total') ? 'counter' : 'gauge';
-    metrics.gauge({ name, help, type, read: () => [{ labels: [], value: read(codec.stats()) }] });
-  }
+  for (const [name, help, read] of STATES) metrics.value(name, help, () => read(codec.stats()));
   metrics.gauge({
     name: 'picpool_conversion_sandbox',
     help: 'State of the conversion sandbox: full, partial or none. Absent before a conversion process is ready.',
@@ -108,22 +105,17 @@ export function describeImages(
     read: async () =>
       (await images.summary()).formats.map(({ format, count }) => ({ labels: [format], value: count })),
   });
-  metrics.gauge({
-    name: 'picpool_disk_free_bytes',
-    help: 'Free bytes of the file system of the images, or of the temporary files.',
-    read: async () => {
-      const free = await freeBytes();
-      return free === null ? [] : [{ labels: [], value: free }];
-    },
-  });
-  const single = (name: string, help: string, read: () => Promise<number>) =>
-    metrics.gauge({ name, help, read: async () => [{ labels: [], value: await read() }] });
-  single(
+  metrics.value(
+    'picpool_disk_free_bytes',
+    'Free bytes of the file system of the images, or of the temporary files.',
+    freeBytes,
+  );
+  metrics.value(
     'picpool_images_bytes',
     'Bytes of the stored images, without smaller versions.',
     async () => (await images.summary()).bytes,
   );
-  single(
+  metrics.value(
     'picpool_image_doubts',
     'Reasons why no image file is removed; 0 if all is well.',
     async () => (await doubts()).length,

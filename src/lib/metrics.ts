@@ -26,6 +26,8 @@ export interface Metrics {
   histogram(options: HistogramOptions): (...labels: string[]) => Histogram;
   /** A number that is read on demand. Unavailable ones are left out. */
   gauge(options: GaugeOptions): void;
+  /** One such number, without labels: a counter if its name ends in `_total`. `null`: it is left out. */
+  value(name: string, help: string, read: () => number | null | Promise<number | null>): void;
   /** Returns all families in the order of their creation. */
   collect(): Promise<Family[]>;
 }
@@ -50,8 +52,6 @@ export interface GaugeOptions {
   name: string;
   help: string;
   labelNames?: readonly string[];
-  /** `counter` for totals that are counted elsewhere. */
-  type?: 'gauge' | 'counter';
   read: () => Sample[] | Promise<Sample[]>;
 }
 
@@ -85,8 +85,16 @@ export function createMetrics(): Metrics {
       return series.of;
     },
 
-    gauge({ name, help, labelNames = [], type = 'gauge', read }) {
-      collectors.push(async () => ({ name, help, type, labelNames, samples: await read() }));
+    gauge({ name, help, labelNames = [], read }) {
+      collectors.push(async () => ({ name, help, type: 'gauge', labelNames, samples: await read() }));
+    },
+
+    value(name, help, read) {
+      const type = name.endsWith('_total') ? 'counter' : 'gauge';
+      collectors.push(async () => {
+        const value = await read();
+        return { name, help, type, labelNames: [], samples: value === null ? [] : [{ labels: [], value }] };
+      });
     },
 
     async collect() {

@@ -7,21 +7,15 @@ const SECOND_US = 1e6;
 
 /** Measures the process under the names that all Prometheus client libraries use. */
 export function describeProcess(metrics: Metrics): void {
-  const measure = (name: string, help: string, read: () => number | Promise<number>) =>
-    metrics.gauge({
-      ...{ name, help, type: name.endsWith('_total') ? 'counter' : 'gauge' },
-      read: async () => [{ labels: [], value: await read() }],
-    });
-  measure('process_cpu_seconds_total', 'CPU time of the program, and of the system for it.', () => {
+  metrics.value('process_cpu_seconds_total', 'CPU time of the program, and of the system for it.', () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / SECOND_US;
   });
   const startedAt = () => Math.round(Date.now() / 1000 - process.uptime());
-  measure('process_start_time_seconds', 'When the process started, in seconds since 1970.', startedAt);
-  measure('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage().rss);
+  metrics.value('process_start_time_seconds', 'When the process started, in seconds since 1970.', startedAt);
+  metrics.value('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage().rss);
   // Only available on Linux.
   const openFiles = async () => (await readdir('/proc/self/fd')).length;
-  measure('process_open_fds', 'Open files and sockets.', openFiles);
-  const mostFiles = async () => (await mostOpenFiles()) ?? Promise.reject(new Error('unknown'));
-  measure('process_max_fds', 'Open files and sockets that are allowed.', mostFiles);
+  metrics.value('process_open_fds', 'Open files and sockets.', openFiles);
+  metrics.value('process_max_fds', 'Open files and sockets that are allowed.', mostOpenFiles);
 }

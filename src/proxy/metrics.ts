@@ -70,11 +70,11 @@ export function describePool(
       }));
     },
   });
-  metrics.gauge({
-    name: 'picpool_refresh_last_success_timestamp_seconds',
-    help: 'When the last successful refresh ended; 0 before the first.',
-    read: async () => [{ labels: [], value: ((await service.status()).lastRefresh ?? 0) / 1000 }],
-  });
+  metrics.value(
+    'picpool_refresh_last_success_timestamp_seconds',
+    'When the last successful refresh ended; 0 before the first.',
+    async () => ((await service.status()).lastRefresh ?? 0) / 1000,
+  );
   for (const [field, help] of [
     ['fresh', 'Entries that no other list and no earlier refresh had named.'],
     ['checked', 'Entries of a list that were checked, in the latest refresh.'],

@@ -177,11 +177,11 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
       return Object.entries(counts).map(([state, value]) => ({ labels: [state], value }));
     },
   });
-  metrics.gauge({
-    name: 'picpool_gateway_exits_used',
-    help: 'Exits that have served a request in the last five minutes.',
-    read: () => [{ labels: [], value: journal.exitsUsed() }],
-  });
+  metrics.value(
+    'picpool_gateway_exits_used',
+    'Exits that have served a request in the last five minutes.',
+    () => journal.exitsUsed(),
+  );
 }
 
 /** Returns what the page of the pool says of the gateway. */
