@@ -44,7 +44,7 @@ export async function readAuthority(path: string | undefined): Promise<string | 
   // Deno takes the first entry for the certificate, even if it is the key.
   const ca = readFile(path, 'utf8');
   await ca
-    .then((text) => new X509Certificate(text.replace(/^.*?(?=-----BEGIN CERTIFICATE-)/s, '')))
+    .then((text) => new X509Certificate(text.replace(/^.*?(?<=\n)(?=-----BEGIN CERTIFICATE-)/s, '')))
     .catch(unreadable('PROXY_JUDGE_CA', path, 'a certificate (PEM)'));
   return ca;
 }

@@ -6,6 +6,7 @@ import { ConfigError, unreadable } from '../../src/errors.ts';
 import { builtInCountryDb, openCountries } from '../../src/proxy/pool/country.ts';
 import { isCountryCode } from '../../src/proxy/pool/country-code.ts';
 import { readAuthority } from '../../src/start/checker.ts';
+import { createCertificates } from '../support/certificates.ts';
 
 test('an address, IPv4 or IPv6, has the country of the built-in database', async () => {
   const countryOf = await openCountries();
@@ -53,7 +54,12 @@ test("the user's database is used, and one that cannot be says which file it is,
     variable: 'PROXY_JUDGE_CA',
     message: `names a file that is not a certificate (PEM): ${wrong}`,
   };
-  expect(await readAuthority(wrong).catch((error) => error)).toMatchObject({ faults: [fault] });
+  const { ca, good } = await createCertificates();
+  // Connections do not read what does not begin a line.
+  for (const text of ['not a database', `\ufeff${ca}`, good.key.trimEnd() + ca]) {
+    await writeFile(wrong, text);
+    expect(await readAuthority(wrong).catch((error) => error)).toMatchObject({ faults: [fault] });
+  }
   const forbidden = Object.assign(new Error('Requires read access'), { name: 'NotCapable' });
   expect(() => unreadable('TERMS', wrong, 'a text')(forbidden)).toThrow('cannot be read');
   await rm(folder, { recursive: true });
