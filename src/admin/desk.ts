@@ -121,7 +121,8 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions) {
     desk.page('/login', async () => ''),
     desk.act('/logout', async ({ session, context }, body) => {
       await sessions.close(session, body.has('everywhere'));
-      return seeOther(home, cookie('', 0, context.origin));
+      // The browser's Back button would show the pages again.
+      return seeOther(home, [...cookie('', 0, context.origin), ['clear-site-data', '"cache"']]);
     }),
   ];
   return { ...desk, routes };

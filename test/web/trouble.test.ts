@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { quarters } from '../support/images/images.ts';
+import { json } from '../support/json.ts';
 import { cardOf, changeMine, fillStorage, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
 import { overflowOf } from './visitor.ts';
@@ -245,6 +246,66 @@ test('changes of a picture are saved even after the network was cut between two 
     },
     { expected: SPOILT },
   );
+});
+
+test('changes that wait for one before them are not lost when the page is left', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      const album = await makeAlbum(page);
+      const api = album.replace('/a/', '/api/albums/');
+      await page.goto(album);
+      await page.getByRole('button', { name: 'Edit album' }).click();
+      await page.locator('.grip').first().press('ArrowRight');
+      await page.getByLabel('Title').fill('Trip');
+      await page.keyboard.press('Tab');
+      await page.goto(album);
+      while ((await json<{ title: string }>(await fetch(api))).title !== 'Trip') await Bun.sleep(50);
+      const { images } = await json<{ images: { filename: string }[] }>(await fetch(api));
+      expect(images.map(({ filename }) => filename)).toEqual(['two.png', 'one.png']);
+
+      await page.locator('.tile').first().click();
+      await page.getByText('Edit', { exact: true }).click();
+      await page.route('**/api/image/*', () => {}, { times: 1 });
+      const sent = () => page.waitForRequest((request) => request.method() === 'PATCH');
+      const first = sent();
+      await page.getByLabel('Title').fill('Harbour');
+      await page.keyboard.press('Tab');
+      await first;
+      await page.getByLabel('Alternative text').fill('Boats');
+      await page.keyboard.press('Tab');
+      const second = sent();
+      // As a browser does that keeps the page for its Back button, in which nothing goes on. This one keeps none.
+      await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })));
+      expect((await second).postDataJSON()).toEqual({ alt: 'Boats' });
+    },
+    { expected: SPOILT },
+  );
+});
+
+test('an album that another page has made is listed at once', async () => {
+  await visit('/', async (page) => {
+    const other = await page.context().newPage();
+    await other.goto(server.url);
+    await makeAlbum(page, 'Trip');
+    await other.getByRole('link', { name: 'Trip' }).waitFor();
+  });
+});
+
+test('the page of a picture that was deleted elsewhere is not shown by the Back button', async () => {
+  await visit('/', async (page) => {
+    await choose(page, 'gone.png');
+    await online(page);
+    await page.locator('a.upload-name').click();
+    await page.getByText('Edit', { exact: true }).waitFor();
+    const reloaded = page.waitForEvent('load');
+    // As a browser does that has kept the page.
+    await page.evaluate(() => {
+      localStorage.clear();
+      dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+    });
+    await reloaded;
+  });
 });
 
 test('a list that another page changes keeps what is chosen in it, and where the keyboard is', async () => {

@@ -1,4 +1,5 @@
 // @ts-check
+import { createQueue } from './changing.js';
 import { copyButton } from './copy.js';
 import { announce, ask, button, byId, language, make, say } from './dom.js';
 import { recall, TOKEN_KEY } from './kept.js';
@@ -23,18 +24,10 @@ if (mine) actions.append(edit);
 // A key that is held down clicks 30 times in a second.
 tools.addEventListener('keydown', (event) => event.repeat && event.key === 'Enter' && event.preventDefault());
 
-/** Ends when all is saved: one after another, so that the last change wins. */
-let saving = Promise.resolve();
-
-/**
- * Sends a change after those before it.
- * @param {Parameters<typeof sendNow>} change
- */
-function send(...change) {
-  const answer = saving.then(() => sendNow(...change));
-  saving = answer.then(() => {});
-  return answer;
-}
+/** One after another, so that the last change wins. */
+const inTurn = createQueue();
+/** @param {Parameters<typeof sendNow>} change */
+const send = (...change) => inTurn(() => sendNow(...change));
 
 /**
  * Sends a change, and shows what went wrong.
@@ -149,7 +142,7 @@ function single(then) {
 }
 
 /** Ends editing. The page is loaded again, because only the server renders it. */
-const end = () => void saving.then(() => location.reload());
+const end = () => void inTurn(async () => {}).then(() => location.reload());
 const done = button(say('done'), '', end);
 
 /** @param {string} title */
@@ -183,8 +176,8 @@ let isMoved = false;
 function saveOrder() {
   if (isMoved) return;
   isMoved = true;
-  const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  saving = saving.then(pause).then(sendOrder);
+  void inTurn(() => new Promise((resolve) => setTimeout(resolve, PAUSE_MS)));
+  void inTurn(sendOrder);
 }
 
 function orderShown() {
@@ -193,14 +186,12 @@ function orderShown() {
 }
 
 async function sendOrder() {
-  if (!isMoved) return;
   isMoved = false;
   const images = orderShown();
   const { status } = await sendNow('PATCH', '', { images });
   // Another tab or a guest has added one or taken one out.
   if (status === 400) void open(images).then(() => send('PATCH', '', { images: orderShown() }));
 }
-addEventListener('pagehide', () => void sendOrder());
 
 /**
  * @param {Picture} picture

@@ -6,6 +6,27 @@ import { changeMine, findMine } from './mine.js';
 const LEAVING_MS = 1000;
 
 /**
+ * Returns what does one piece of work after another. A page that is left does at once what still waits.
+ * @returns {<T>(work: () => Promise<T>) => Promise<T>}
+ */
+export function createQueue() {
+  /** @type {Promise<unknown>} */
+  let last = Promise.resolve();
+  /** @type {Set<() => void>} */
+  const waiting = new Set();
+  addEventListener('pagehide', () => {
+    for (const begin of waiting) begin();
+  });
+  return (work) => {
+    const { promise, resolve } = Promise.withResolvers();
+    const begin = () => void (waiting.delete(begin) && resolve(work()));
+    waiting.add(begin);
+    last = last.then(begin).then(() => promise);
+    return promise;
+  };
+}
+
+/**
  * Changes a picture of this browser on the server, and what is kept about it here.
  * @param {import('./mine.js').Mine} image
  * @param {Record<string, string | null>} change fields of the API

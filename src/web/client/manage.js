@@ -1,6 +1,7 @@
 // @ts-check
-import { changePicture } from './changing.js';
+import { changePicture, createQueue } from './changing.js';
 import { byId, language, make, say } from './dom.js';
+import { findMine } from './mine.js';
 import { fetchPage, replaceFrom } from './page-parts.js';
 import { shareRow } from './share.js';
 import { deleteSoon, onAside, onGone } from './undo.js';
@@ -32,6 +33,10 @@ export function manage(mine, link) {
   });
   const home = /** @type {HTMLAnchorElement} */ (document.querySelector('a.brand')).href;
   onGone((id) => id === mine.id && location.replace(home));
+  // Another page has deleted it.
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted && findMine(mine.id) === null) location.reload();
+  });
   showPanel(mine);
 }
 
@@ -64,8 +69,7 @@ function showPanel(mine) {
     said.classList.toggle('warned', isBad);
   }
 
-  /** Changes are sent one after the other, in their order. */
-  let last = Promise.resolve();
+  const inTurn = createQueue();
   /** @param {HTMLInputElement | HTMLSelectElement} field */
   function save(field) {
     const isProtected = field.name === 'visibility' && field.value === 'protected';
@@ -75,7 +79,7 @@ function showPanel(mine) {
     const change = isProtected
       ? { password: password.value }
       : { [field.name]: isWithout ? null : field.value };
-    last = last.then(() => send(field, change));
+    void inTurn(() => send(field, change));
   }
 
   /**

@@ -63,14 +63,14 @@ export function findAlbum(id) {
 }
 
 /**
- * Calls back after another page has changed what is kept about pictures, once for many changes.
+ * Calls back after another page has changed what is kept, once for many changes.
  * @param {() => void} then
  */
 export function onOthersChange(then) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   addEventListener('storage', ({ key }) => {
-    if (key !== null && !key.startsWith(PICTURES)) return;
+    if (key !== null && ![PICTURES, ALBUMS].some((prefix) => key.startsWith(prefix))) return;
     clearTimeout(timer);
     timer = setTimeout(then);
   });
