@@ -141,7 +141,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** Creates a function that throws for the file that a setting names: without the `form` of its contents, their faults as they are. */
+/**
+ * Creates a function that says what is wrong with the file that a setting names. `form`: what its contents should be; without it, their
+ * errors are thrown on. `NotCapable` is what Deno throws without the permission to read.
+ */
 export function unreadable(variable: string, path: string, form?: string): (error: unknown) => never {
   return (error) => {
     const isUnread = error instanceof Error && ('syscall' in error || error.name === 'NotCapable');

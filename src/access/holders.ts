@@ -95,7 +95,9 @@ export function createHolders(options: HoldersOptions): Holders {
     demandCalm(peer, token) {
       if (isTokenLike(token)) return;
       const network = clientNetwork(peer);
-      const retryAfterMs = (blocked.get(network) ?? Number.NEGATIVE_INFINITY) - now();
+      const until = blocked.get(network);
+      if (until === undefined) return;
+      const retryAfterMs = until - now();
       if (retryAfterMs > 0) throw tooMany(retryAfterMs);
       blocked.delete(network);
     },

@@ -67,7 +67,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     return text === null ? null : (JSON.parse(text) as { token: string; until: number });
   }
 
-  /** By a clock that was ahead, one may be over that is good later. */
+  /** Not asked when sessions are ended: one that a clock ahead has begun is not good now, but would be later. */
   const isGood = (until: number) => isGoodUntil(until, now(), SESSION_MS);
 
   async function keys(): Promise<string[]> {

@@ -111,7 +111,7 @@ export function createOwnerActions({
     // An interrupted approval leaves it in both places.
     const isHeld = (await inReview(id)) !== null;
     if (isHeld ? await reviews?.withdraw(id) : wasStored) return;
-    // It may have been approved meanwhile, even again.
+    // It may have been approved meanwhile, or an interrupted approval repeated.
     if (!(await removeIfStored(id)) && !wasStored) throw notFound();
   };
   audit.carry(DELETE, removeEverywhere, 'final');

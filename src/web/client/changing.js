@@ -6,7 +6,7 @@ import { changeMine, findMine } from './mine.js';
 const LEAVING_MS = 1000;
 
 /**
- * Returns what does one piece of work after another. A page that is left does at once what still waits.
+ * Returns a function that does one piece of work after another. If the page is left, all that still waits begins at once.
  * @returns {<T>(work: () => Promise<T>) => Promise<T>}
  */
 export function createQueue() {

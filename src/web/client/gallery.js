@@ -138,15 +138,14 @@ addEventListener('pagehide', () => {
 });
 
 const [entry] = performance.getEntriesByType('navigation');
-if (entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward') {
-  const kept = JSON.parse(recall(KEPT, 'sessionStorage') ?? 'null');
-  if (kept?.url === location.href) {
-    const page = new DOMParser().parseFromString(kept.html, 'text/html');
-    results.replaceChildren(...page.body.childNodes);
-    // Without them, the rows have other heights.
-    setRatios();
-    scrollTo(0, kept.y);
-  }
+const isBack = entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward';
+const kept = isBack ? JSON.parse(recall(KEPT, 'sessionStorage') ?? 'null') : null;
+const isKept = kept?.url === location.href;
+if (isKept) {
+  const page = new DOMParser().parseFromString(kept.html, 'text/html');
+  results.replaceChildren(...page.body.childNodes);
 }
 setRatios();
+// The rows have their heights only now.
+if (isKept) scrollTo(0, kept.y);
 watch();
