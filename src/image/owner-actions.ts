@@ -99,20 +99,13 @@ export function createOwnerActions({
       await onRemoved(image);
     });
 
-  const removeIfStored = async (id: string): Promise<boolean> => {
-    const image = await images.get(id);
-    if (image) await removeStored(image);
-    return image !== null;
-  };
-
   const removeEverywhere = async ({ subject }: Pick<Logged, 'subject'>) => {
     const id = subject.slice(SUBJECT.length);
-    const wasStored = await removeIfStored(id);
-    // An interrupted approval leaves it in both places.
-    const isHeld = (await inReview(id)) !== null;
-    if (isHeld ? await reviews?.withdraw(id) : wasStored) return;
-    // It may have been approved meanwhile, or an interrupted approval repeated.
-    if (!(await removeIfStored(id)) && !wasStored) throw notFound();
+    // In this order, because an approval stores the image before it takes the picture out of review.
+    if ((await inReview(id)) && (await reviews?.withdraw(id))) return;
+    const image = await images.get(id);
+    if (image === null) throw notFound();
+    await removeStored(image);
   };
   audit.carry(DELETE, removeEverywhere, 'final');
 
@@ -149,9 +142,8 @@ export function createOwnerActions({
     },
 
     async remove(id, by) {
-      const stored = async () => (ID_PATTERN.test(id) ? images.get(id) : null);
-      // It may be approved between the looks.
-      const image = (await stored()) ?? (await inReview(id)) ?? (await stored());
+      // In the order of `removeEverywhere`.
+      const image = (await inReview(id)) ?? (ID_PATTERN.test(id) ? await images.get(id) : null);
       if (image === null) throw notFound();
       if (!rights.mayRemove(image, by)) throw mayNotDelete(by);
       const { who = 'uploader', peer, why, statement } = by.log ?? {};
@@ -166,14 +158,7 @@ export function createOwnerActions({
       if (mayCome) await unfinished.settle('take-back', image);
     },
 
-    async takeBack({ image, inReview }) {
-      try {
-        // It may have been approved meanwhile.
-        if (!inReview || !(await reviews?.withdraw(image.id))) await unfinished.settle('take-back', image);
-      } catch (cause) {
-        log('warn', 'picture not withdrawn', { id: image.id, cause });
-      }
-    },
+    takeBack: ({ image, inReview }) => unfinished.settle(inReview ? 'withdrawal' : 'take-back', image),
   };
 }
 

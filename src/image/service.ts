@@ -126,7 +126,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   }
 
   const unfinished = createUnfinished({
-    ...{ images, state, records, onRemoved, random, now, log },
+    ...{ images, state, reviews, records, onRemoved, random, now, log },
     onChanged: (image) => onEvent({ type: 'changed', image }),
     removeFiles: files.remove,
   });

@@ -127,8 +127,8 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
   ]),
   hanging('a picture that was deleted can still be allowed', [
     `${IMAGE}/owner-actions.ts`,
-    'const isHeld = (await inReview(id)) !== null',
-    'const isHeld = !wasStored && (await inReview(id)) !== null',
+    '    if ((await inReview(id)) && (await reviews?.withdraw(id))) return;\n    const image = await images.get(id);\n',
+    '    const image = await images.get(id);\n    if (image === null && (await inReview(id)) && (await reviews?.withdraw(id))) return;\n',
   ]),
   fault(
     'an album is swept although it has pictures',
