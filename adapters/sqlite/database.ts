@@ -13,13 +13,6 @@ import { watchPresence } from './presence.ts';
 import { FOR_DELETIONS, type Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
 
-/** A prepared statement whose rows are plain objects on every runtime. `Row` is what its SQL selects. */
-interface Statement<Row> {
-  get(...values: SqliteValue[]): Row | null;
-  all(...values: SqliteValue[]): Row[];
-  run(...values: SqliteValue[]): void;
-}
-
 /**
  * One connection to the database file, used by all stores of the process. All but `onDisk` is synchronous: nothing
  * interrupts a store between two `await`s. Storage failures throw `AppError`; see `errors.ts`.
@@ -295,18 +288,21 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): D
   };
 }
 
-function toStatement<Row>(statement: SqliteStatement): Statement<Row> {
+function toStatement<Row>(statement: SqliteStatement) {
   return {
-    get(...values) {
+    get(...values: SqliteValue[]): Row | null {
       const row = guard(() => statement.get(...values)) ?? null;
       return row === null ? null : (plain<Row>([row])[0] ?? null);
     },
-    all: (...values) => plain<Row>(guard(() => statement.all(...values))),
-    run: (...values) => {
+    all: (...values: SqliteValue[]) => plain<Row>(guard(() => statement.all(...values))),
+    run: (...values: SqliteValue[]): void => {
       guard(() => statement.run(...values));
     },
   };
 }
+
+/** A prepared statement whose rows are plain objects on every runtime. `Row` is what its SQL selects. */
+type Statement<Row> = ReturnType<typeof toStatement<Row>>;
 
 /** `node:sqlite` creates rows without a prototype; callers get ordinary objects. */
 function plain<Row>(rows: unknown[]): Row[] {

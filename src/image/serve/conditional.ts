@@ -4,15 +4,7 @@ import type { ByteRange } from '../store.ts';
 /** Seconds for which caches may serve an expired answer while they revalidate it. */
 export const STALE_S = 60;
 
-/** How long caches may keep files of images. */
-export interface Caching {
-  /** For how many seconds caches may keep the file of an image that needs no password. */
-  cacheSeconds(image: Pick<ImageRecord, 'expiresAt'>): number;
-  /** Until when caches may still have the current file of an image; `null` if they may not keep it at all. */
-  cachedUntil(image: ImageRecord): number | null;
-}
-
-export function createCaching(maxAgeMs: number, now: () => number): Caching {
+export function createCaching(maxAgeMs: number, now: () => number) {
   function cacheSeconds({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): number {
     // What caches serve while they revalidate must not outlast the picture either.
     const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now() - STALE_S * 1000;
@@ -20,14 +12,19 @@ export function createCaching(maxAgeMs: number, now: () => number): Caching {
   }
 
   return {
+    /** For how many seconds caches may keep the file of an image that needs no password. */
     cacheSeconds,
-    cachedUntil(image) {
+    /** Until when caches may still have the current file of an image; `null` if they may not keep it at all. */
+    cachedUntil(image: ImageRecord): number | null {
       if (image.passwordHash !== null || image.maxViews !== null) return null;
       // Shortly before a picture ends, caches may still have an answer of before.
       return maxAgeMs < 1000 ? null : now() + (cacheSeconds(image) + STALE_S) * 1000;
     },
   };
 }
+
+/** How long caches may keep files of images. */
+export type Caching = ReturnType<typeof createCaching>;
 
 /** Identifies a version of a stored file; `modified` in ms since 1970. */
 export interface Validators {

@@ -28,25 +28,6 @@ export interface TestOutcome {
   country: string;
 }
 
-/** Checks single proxies on demand. */
-export interface SingleChecks {
-  /**
-   * Checks now. Without the administrator's token or a record, the result only says whether the address is a working
-   * proxy; see `BlindTest`.
-   * @throws {AppError} `invalid_parameter` for an address or port that is never dialled, `not_found` and `conflict`
-   * about `proxyId`, `busy` if too many tests run, `rate_limited` if the address was tested too often or the client
-   * runs too many tests, `unavailable` while no judge answers.
-   */
-  now(test: QuickTest, tester: Tester): Promise<TestOutcome>;
-  /**
-   * Starts a check of a known proxy, unless one is already running.
-   * @throws {AppError} `not_found`, `busy` if too many checks wait, and `unavailable` while no judge answers.
-   */
-  start(id: number): Promise<ProxyRecord>;
-  /** Resolves when all started checks have ended. */
-  idle(): Promise<void>;
-}
-
 export interface SingleCheckOptions {
   get: (id: number) => Promise<ProxyRecord>;
   recorder: Recorder;
@@ -61,7 +42,7 @@ export interface SingleCheckOptions {
 
 const MOST_AT_ONCE = 200;
 
-export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
+export function createSingleChecks(options: SingleCheckOptions) {
   const { get, recorder, checker, blind, countryOf, signal, onError, countTarget } = options;
   const started = new Map<number, Promise<void>>();
   const bounded = createSemaphore({
@@ -93,7 +74,14 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
   }
 
   return {
-    async now({ protocol, ip, port, proxyId }, tester) {
+    /**
+     * Checks now. Without the administrator's token or a record, the result only says whether the address is a working
+     * proxy; see `BlindTest`.
+     * @throws {AppError} `invalid_parameter` for an address or port that is never dialled, `not_found` and `conflict`
+     * about `proxyId`, `busy` if too many tests run, `rate_limited` if the address was tested too often or the client
+     * runs too many tests, `unavailable` while no judge answers.
+     */
+    async now({ protocol, ip, port, proxyId }: QuickTest, tester: Tester): Promise<TestOutcome> {
       const address = canonicalAddress(ip);
       if (address === null)
         throw invalidParameter('ip', inEnglish('ip must be a literal IPv4 or IPv6 address.'));
@@ -110,7 +98,11 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
       return bounded(() => (record ? testKnown(record) : testUnknown(endpoint, tester)));
     },
 
-    async start(id) {
+    /**
+     * Starts a check of a known proxy, unless one is already running.
+     * @throws {AppError} `not_found`, `busy` if too many checks wait, and `unavailable` while no judge answers.
+     */
+    async start(id: number): Promise<ProxyRecord> {
       const record = await get(id);
       if (started.has(id)) return record;
       await demandJudge(checker, record);
@@ -126,11 +118,15 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
       return record;
     },
 
-    async idle() {
+    /** Resolves when all started checks have ended. */
+    async idle(): Promise<void> {
       await Promise.all(started.values());
     },
   };
 }
+
+/** Checks single proxies on demand. */
+export type SingleChecks = ReturnType<typeof createSingleChecks>;
 
 function demandDialled(endpoint: Endpoint, result: TestOutcome['result']): void {
   if (result.verdict === 'alive' || result.error !== 'refused_address') return;
