@@ -15,7 +15,8 @@ const OWNER_ALONE_FOLDER = 0o700;
 /**
  * Opens the delete tokens of images uploaded from this account: `picpool/tokens` below `XDG_CONFIG_HOME`, or else
  * `~/.config`. It has lines with server, ID and token, of which the last of an image holds; without a token, the image
- * was forgotten. If neither folder is known, nothing can be kept. Programs may keep and forget tokens at the same time, because lines are only appended.
+ * was forgotten. If neither folder is known, nothing can be kept. Programs may keep and forget tokens at the same time,
+ * because lines are only appended.
  */
 export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment) {
   const path = join(XDG_CONFIG_HOME || join(HOME || '~', '.config'), 'picpool', 'tokens');

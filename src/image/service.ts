@@ -7,27 +7,26 @@ import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
 import { createDeletionRights } from './access/deletion-rights.ts';
 import { createPasswordHasher, type PasswordHasher } from './access/password.ts';
-import { openProtection, type Protection } from './access/password-guard.ts';
+import { openProtection } from './access/password-guard.ts';
 import type { ImageRecord } from './image.ts';
 import type { OnCleaned } from './maintenance/maintenance.ts';
 import { createFilesGuard } from './maintenance/missing-files.ts';
 import { createServiceTime } from './maintenance/service-time.ts';
 import { readMark } from './maintenance/store-identity.ts';
 import { createUnfinished } from './maintenance/unfinished.ts';
-import { createUpkeep, type Upkeep } from './maintenance/upkeep.ts';
-import { createOwnerActions, type OwnerActions } from './owner-actions.ts';
-import type { Shape } from './records/blob-keys.ts';
+import { createUpkeep } from './maintenance/upkeep.ts';
+import { createOwnerActions } from './owner-actions.ts';
 import type { RandomBytes } from './records/ids.ts';
 import { createImageFiles } from './records/image-files.ts';
-import { createListings, type Listings } from './records/listing.ts';
+import { createListings } from './records/listing.ts';
 import { createRecordCache } from './records/records.ts';
 import type { Reviews } from './review/reviews.ts';
-import { type Caching, createCaching } from './serve/conditional.ts';
-import { createLimitedViews, type View } from './serve/limited-views.ts';
-import { createThumbnails, createVersionBytes, type Version } from './serve/thumbnails.ts';
-import type { BlobStore, ByteRange, ImageStore } from './store.ts';
+import { createCaching } from './serve/conditional.ts';
+import { createLimitedViews } from './serve/limited-views.ts';
+import { createThumbnails, createVersionBytes } from './serve/thumbnails.ts';
+import type { BlobStore, ImageStore } from './store.ts';
 import type { ImageLimits, Quota } from './upload/quota.ts';
-import { createStoring, type Storing } from './upload/storing.ts';
+import { createStoring } from './upload/storing.ts';
 
 export interface ImageServiceOptions {
   images: ImageStore;
@@ -75,35 +74,8 @@ export interface ImageEvent {
   image: ImageRecord;
 }
 
-/** The image host without HTTP. */
-export interface ImageService extends Storing, Listings, OwnerActions, Protection, Caching, Upkeep {
-  readonly limits: ImageLimits;
-  /** Returns the time by the clock of the server, in ms since 1970. */
-  now(): number;
-  /** The folder for temporary files, created when it is first needed. */
-  readonly folder: string;
-  /**
-   * Returns the record. Rejects with `not_found`, or with `gone` if it has expired or has no views left. A deletion
-   * by another copy of the server may take up to two seconds to show.
-   */
-  find(id: string): Promise<ImageRecord>;
-  /** Returns the record if it is cached. */
-  cached(id: string): ImageRecord | undefined;
-  /** Returns the stored file if it is in memory. */
-  cachedFile(image: ImageRecord): Blob | undefined;
-  /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
-  read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Blob | ReadableStream<Uint8Array>>;
-  /** Returns the file to send for that shape. A version that does not exist yet is created at the payer's expense. */
-  version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;
-  /**
-   * Takes a view of an image with limited views. Rejects with `gone`, or with `busy` while the last view is in
-   * progress.
-   */
-  takeView(image: ImageRecord): Promise<View>;
-}
-
 /** Assembles the image host. Reads, or creates, the keys of its cookies. */
-export async function createImageService(options: ImageServiceOptions): Promise<ImageService> {
+export async function createImageService(options: ImageServiceOptions) {
   const { images, blobs, state, locks, limiter, codec, clock, random, folder, limits, log } = options;
   const { guesses, quota, reviews, mayStore = async () => {}, onEvent = () => {} } = options;
   const now = () => clock.now();
@@ -166,7 +138,9 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
   return {
     limits,
+    /** Returns the time by the clock of the server, in ms since 1970. */
     now,
+    /** The folder for temporary files, created when it is first needed. */
     folder,
     ...protection,
     ...createListings(images, limits, now),
@@ -174,11 +148,23 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     ...ownerActions,
     ...upkeep,
     ...storing,
+    /**
+     * Returns the record. Rejects with `not_found`, or with `gone` if it has expired or has no views left. A deletion
+     * by another copy of the server may take up to two seconds to show.
+     */
     find: records.find,
+    /** Returns the record if it is cached. */
     cached: records.cached,
+    /** Returns the stored file if it is in memory. */
     cachedFile: files.cached,
+    /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
     read: files.read,
+    /** Returns the file to send for that shape. A version that does not exist yet is created at the payer's expense. */
     version: files.version,
+    /**
+     * Takes a view of an image with limited views. Rejects with `gone`, or with `busy` while the last view is in
+     * progress.
+     */
     takeView: createLimitedViews({ ...parts, sleep: clock.sleep }),
     start() {
       protection.start();
@@ -189,3 +175,6 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     },
   };
 }
+
+/** The image host without HTTP. */
+export type ImageService = Awaited<ReturnType<typeof createImageService>>;
