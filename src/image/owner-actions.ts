@@ -48,7 +48,7 @@ export interface Decision {
   answered: boolean;
 }
 
-interface OwnerActionsOptions {
+export interface OwnerActionsOptions {
   images: Pick<ImageStore, 'get' | 'touch' | 'change' | 'remove'>;
   records: Pick<RecordCache, 'find' | 'forget'>;
   reviews: Pick<Reviews, 'find' | 'withdraw'> | undefined;
@@ -61,6 +61,7 @@ interface OwnerActionsOptions {
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
   unfinished: Pick<Unfinished, 'during' | 'settle'>;
+  /** Where acts are logged before they are carried out. */
   audit: Pick<Audit, 'act' | 'carry' | 'once' | 'about'>;
   locks: Locks;
   clock: Pick<Clock, 'sleep'>;

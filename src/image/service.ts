@@ -1,22 +1,13 @@
-import type { Audit } from '../audit/audit.ts';
-import type { Codec } from '../codec/codec.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Locks } from '../lib/locks.ts';
-import type { Log } from '../lib/logger.ts';
-import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
-import type { StateStore } from '../lib/state.ts';
 import { createDeletionRights } from './access/deletion-rights.ts';
 import { createPasswordHasher, type PasswordHasher } from './access/password.ts';
-import { openProtection } from './access/password-guard.ts';
+import { openProtection, type ProtectionOptions } from './access/password-guard.ts';
 import type { ImageRecord } from './image.ts';
-import type { OnCleaned } from './maintenance/maintenance.ts';
 import { createFilesGuard } from './maintenance/missing-files.ts';
 import { createServiceTime } from './maintenance/service-time.ts';
 import { readMark } from './maintenance/store-identity.ts';
 import { createUnfinished } from './maintenance/unfinished.ts';
-import { createUpkeep } from './maintenance/upkeep.ts';
-import { createOwnerActions } from './owner-actions.ts';
-import type { RandomBytes } from './records/ids.ts';
+import { createUpkeep, type UpkeepOptions } from './maintenance/upkeep.ts';
+import { createOwnerActions, type OwnerActionsOptions } from './owner-actions.ts';
 import { createImageFiles } from './records/image-files.ts';
 import { createListings } from './records/listing.ts';
 import { createRecordCache } from './records/records.ts';
@@ -24,48 +15,25 @@ import type { Reviews } from './review/reviews.ts';
 import { createCaching } from './serve/conditional.ts';
 import { createLimitedViews } from './serve/limited-views.ts';
 import { createThumbnails, createVersionBytes } from './serve/thumbnails.ts';
-import type { BlobStore, ImageStore } from './store.ts';
-import type { ImageLimits, Quota } from './upload/quota.ts';
-import { createStoring } from './upload/storing.ts';
+import type { ImageLimits } from './upload/quota.ts';
+import { createStoring, type StoringOptions } from './upload/storing.ts';
 
-export interface ImageServiceOptions {
-  images: ImageStore;
-  blobs: BlobStore;
-  state: StateStore;
-  locks: Locks;
-  limiter: RateLimiter;
-  /** Wrong passwords from one network; see `createGuessLimits`. */
-  guesses?: Bucket;
-  codec: Pick<Codec, 'convert'> & Partial<Pick<Codec, 'admit'>>;
-  clock: Pick<Clock, 'now' | 'sleep'>;
-  random: RandomBytes;
+/** What its parts need. */
+export interface ImageServiceOptions
+  extends Omit<ProtectionOptions, 'guesses' | 'hasher'>,
+    Partial<Pick<ProtectionOptions, 'guesses'>>,
+    Pick<StoringOptions, 'codec' | 'folder'>,
+    Partial<Pick<StoringOptions, 'quota' | 'mayStore' | 'mayUpload' | 'holdBack'>>,
+    Pick<UpkeepOptions, 'images' | 'blobs' | 'locks'>,
+    Partial<Pick<UpkeepOptions, 'onCleaned' | 'onDoubt'>>,
+    Pick<OwnerActionsOptions, 'audit'> {
   /** Default: scrypt at its usual cost. */
   hasher?: PasswordHasher;
-  /** Folder for temporary files, ideally on the file system of the images if they are files. */
-  folder: string;
   limits: ImageLimits;
-  /** Keeps uploads from filling the storage. */
-  quota?: Pick<Quota, 'admit' | 'reserve'>;
-  /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
-  mayStore?: (hash: string, phash?: string | null) => Promise<void>;
-  /** Rejects with `forbidden` for an upload that must not be converted. */
-  mayUpload?: (file: { path: string; sha256: string | undefined }) => Promise<void>;
-  /**
-   * Called with each picture, in the file at `path`, before it is stored. Returns true if it was taken over for
-   * review. Rejects if it is refused.
-   */
-  holdBack?: (image: ImageRecord, path: string, payer: string) => Promise<boolean>;
   /** The pictures in review. */
   reviews?: Pick<Reviews, 'find' | 'withdraw' | 'removeExpired'>;
   /** Called when images are stored, changed or removed. */
   onEvent?: (event: ImageEvent) => void;
-  /** Called after each cleanup of this copy that was complete. */
-  onCleaned?: OnCleaned;
-  /** Called with the reasons why no file is removed, or with none when files are removed again. */
-  onDoubt?: (reasons: readonly string[]) => void;
-  /** Where acts are logged before they are carried out. */
-  audit: Pick<Audit, 'act' | 'carry' | 'once' | 'about'>;
-  log: Log;
 }
 
 /** An image was stored, changed, or removed by its uploader, the administrator or the cleanup. */

@@ -7,14 +7,7 @@ import { type Conversion, conversionOf, type ImageRecord } from '../image.ts';
 import { cutText } from '../upload/filename.ts';
 
 /** Where an upload comes from. */
-export interface Uploader {
-  /** Canonical address. */
-  peer: string;
-  /** The same if it gives the right to delete, otherwise `null`. */
-  identity: string | null;
-  /** Whose budget pays for the conversion. */
-  payer: string;
-}
+export type Uploader = Pick<RequestContext, 'peer' | 'identity' | 'payer'>;
 
 /** Credentials for deleting an image. Any of the three is sufficient. */
 export interface Deleter {

@@ -52,7 +52,7 @@ function read(album: Pick<AlbumRecord, 'guests' | 'pictures'>, now: number): Gue
   };
 }
 
-interface InvitesOptions {
+export interface InvitesOptions {
   kept: ReturnType<typeof createKept>;
   /** Whether what allowed the maker of an invitation to upload still does. */
   mayInvite: (by: string) => Promise<boolean>;

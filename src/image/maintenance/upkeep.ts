@@ -1,48 +1,25 @@
 import { type Finding, fail } from '../../findings/finding.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
-import type { Locks } from '../../lib/locks.ts';
-import type { Log } from '../../lib/logger.ts';
 import type { Repetition } from '../../lib/schedule.ts';
-import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
-import type { ImageFiles } from '../records/image-files.ts';
 import type { RecordCache } from '../records/records.ts';
 import type { Reviews } from '../review/reviews.ts';
-import type { BlobStore, ImageStore } from '../store.ts';
-import type { ImageLimits } from '../upload/quota.ts';
 import { createAccessLog } from './accesses.ts';
 import { createAskedCleanup, createCleanup } from './cleanup.ts';
 import { createDoubts } from './doubts.ts';
-import { type OnCleaned, startMaintenance } from './maintenance.ts';
-import type { ServiceTime } from './service-time.ts';
+import { type MaintenanceOptions, startMaintenance } from './maintenance.ts';
 import type { Unfinished } from './unfinished.ts';
 
-export interface UpkeepOptions {
-  images: ImageStore;
-  blobs: BlobStore;
-  files: Pick<ImageFiles, 'takeChanged' | 'noteChange' | 'retryRemovals'>;
-  state: StateStore;
-  locks: Locks;
+export interface UpkeepOptions
+  extends Omit<MaintenanceOptions, 'doubts' | 'accesses' | 'cleanup' | 'removeEnded' | 'confirmed'> {
+  mayStore: NonNullable<MaintenanceOptions['mayStore']>;
   reviews?: Pick<Reviews, 'removeExpired'>;
   records: Pick<RecordCache, 'forget'>;
-  clock: Pick<Clock, 'now'>;
-  serviceTime: ServiceTime;
-  limits: Pick<ImageLimits, 'retentionMs' | 'cleanupIntervalMs' | 'strayRetentionMs'>;
-  /** Folder for temporary files. */
-  folder: string;
-  /** Rejects with `forbidden` for the SHA-256 of a file that must not be kept. */
-  mayStore: (hash: string) => Promise<void>;
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
   unfinished: Unfinished;
-  /** Called after each cleanup of this copy that was complete. */
-  onCleaned: OnCleaned | undefined;
   /** Called with the reasons why no file is removed, or with none when files are removed again. */
   onDoubt: ((reasons: readonly string[]) => void) | undefined;
-  /** Called with the total size of the smaller versions. */
-  onVersionBytes: (bytes: number) => Promise<void>;
-  log: Log;
 }
 
 export function createUpkeep(options: UpkeepOptions) {

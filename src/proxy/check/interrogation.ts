@@ -19,16 +19,12 @@ const MOST_JUDGES = 2;
  */
 const SECOND_OPINIONS = 1 / 16;
 
-interface InterrogationOptions {
-  dialler: Pick<Dialler, 'holdWith'>;
+interface InterrogationOptions extends RelayProofOptions {
   judges: Judges;
-  witnesses: Witnesses;
   relays: Relays;
   allowPrivate: boolean;
-  secureContext: () => SecureContext;
   randomToken: () => string;
   secrets: () => readonly string[];
-  monotonic: () => number;
 }
 
 /** Nothing was found out about the proxy. */

@@ -9,14 +9,14 @@ import type { Pass } from './pass.ts';
 import type { Queue, Turn } from './queue.ts';
 import type { TrialsContext, Try } from './trials.ts';
 
-interface DiscoveryOptions {
+export interface DiscoveryOptions {
   checker: Pick<Checker, 'probe' | 'judges'>;
   tryEntry: Try;
   budget: CheckBudget;
   pass: Pass;
   clock: Clock;
   log: Log;
-  /** Maximum number of trials at once. */
+  /** Maximum number of checks at once. */
   concurrency: number;
   /** Returns false as soon as another copy of the server has started a later refresh. */
   isLatest: (jobId: string) => Promise<boolean>;
