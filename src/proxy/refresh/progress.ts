@@ -96,13 +96,7 @@ const KEY = 'proxy:refresh';
 const TELL_EVERY_MS = 250;
 const SAVE_EVERY_MS = 2000;
 
-interface ProgressOptions {
-  state: StateStore;
-  clock: Clock;
-  log: Log;
-}
-
-export function createProgress({ state, clock, log }: ProgressOptions) {
+export function createProgress({ state, clock, log }: { state: StateStore; clock: Clock; log: Log }) {
   const listeners = new Set<(job: RefreshJob) => void>();
   let running: RefreshJob | null = null;
   let fence = 0;
