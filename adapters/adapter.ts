@@ -102,7 +102,6 @@ interface OpenLimiter {
   close(): Promise<void>;
 }
 
-/** The result of a repair. */
 export interface Repaired {
   /** Number of readable entries, by kind. */
   rows: Record<string, number>;

@@ -56,7 +56,6 @@ export interface AppOptions {
   cors?: Cors | undefined;
   /** Recognises tokens. Default: none are recognised. */
   holders?: Holders;
-  /** True if uploading needs a token. */
   uploadNeedsToken?: boolean;
   /** Routes of the server itself, such as those for its administrator. */
   routes?: readonly Route[];

@@ -124,7 +124,6 @@ export function invalidField(field: string, rule: Said): AppError {
   return invalidParameter(field, message('{field} {rule}.', { field, rule }));
 }
 
-/** One faulty variable. */
 export interface ConfigFault {
   variable: string;
   message: string;

@@ -28,7 +28,6 @@ export function behind(first: number): string {
   return `created_at <= $${first} AND (created_at < $${first} OR id > $${first + 1})`;
 }
 
-/** A statement and its values. */
 interface Statement {
   text: string;
   values: Value[];

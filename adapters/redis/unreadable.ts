@@ -7,7 +7,6 @@ const MOST_KNOWN = 10_000;
 
 /** The condition of a store with a replica, as this process has seen it. */
 export interface ReplicaCondition {
-  /** Number of unreadable records. */
   unreadable(): number;
   /** Returns how outdated the replica is if it could not read from the server, in ms. */
   lagMs(): number;

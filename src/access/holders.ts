@@ -12,7 +12,6 @@ interface HoldersOptions {
   now: () => number;
   /** How many bytes a body of unknown length counts, at most the whole quota. */
   mostBytes: number;
-  /** Called for each use of a token. */
   onUse?: (id: string) => void;
   /** A token from the settings that also allows uploads. */
   uploader?: string | undefined;

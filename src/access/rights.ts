@@ -16,7 +16,6 @@ interface RightsOptions {
   holders: Holders | undefined;
   /** True if authentication as administrator is possible. */
   adminIsSet: boolean;
-  /** True if uploading needs a token. */
   uploadNeedsToken: boolean;
 }
 

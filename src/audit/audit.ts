@@ -90,7 +90,6 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: ReturnT
     return { ...entry, stage };
   }
 
-  /** Tells what was carried out. */
   async function settle(entry: StagedEntry): Promise<void> {
     if (entry.stage === OPEN && tell) await store.advance(entry.id, CARRIED_OUT);
     await tell?.(lineOf(readEntry(entry)));

@@ -33,7 +33,6 @@ export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment) {
   }
 
   return {
-    /** Path of the file. */
     path,
 
     /** Rejects if the file cannot be written. */

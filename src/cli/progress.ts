@@ -10,7 +10,6 @@ interface Standing {
   done: number;
   /** Missing if it is not known yet. */
   total?: number | undefined;
-  /** Whether the total is an estimate. */
   estimated?: boolean;
   note?: string;
 }

@@ -39,7 +39,6 @@ export async function checkJudges({ config }: Patient): Promise<Finding[]> {
   return grouped(findings);
 }
 
-/** The result of reading a list. */
 interface ReadList {
   source: Source;
   entries: number;
@@ -49,7 +48,6 @@ interface ReadList {
   movedTo: string | null;
 }
 
-/** Reads every list once. */
 export async function readLists(
   { PROXY_SOURCES, PROXY_ALLOW_PRIVATE: allowPrivate }: Patient['config'],
   onCandidate: OnCandidate = () => {},

@@ -76,7 +76,6 @@ export function plainRequest(
   };
 }
 
-/** A request to forward. */
 export type PlainRequest = ReturnType<typeof plainRequest>;
 
 /** Fields that concern a single connection (RFC 9110, 7.6.1), and those that frame the body. */
@@ -128,7 +127,6 @@ function splitUrl(uri: string): { target: Target; authority: string; path: strin
   };
 }
 
-/** Percent-encodes one byte. */
 function encoded(byte: string): string {
   return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }

@@ -14,7 +14,6 @@ export interface Entry {
   outcome: Outcome;
   /** Until the answer began. */
   ms: number;
-  /** Number of upstreams tried. */
   tries: number;
   account: string;
   /** As the client named it. */
@@ -34,7 +33,6 @@ export interface Asked {
   startedAt: number;
 }
 
-/** How it ended. */
 export interface Result {
   tries: number;
   member?: { upstream: Upstream } | undefined;

@@ -21,7 +21,6 @@ export interface Limited extends Rate {
   refusal: AppError | null;
 }
 
-/** Takes tokens of one limit. */
 type Take = (peer: string, cost?: number) => Limited | Promise<Limited>;
 
 interface LimitOptions {

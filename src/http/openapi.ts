@@ -58,7 +58,6 @@ export function describeApi(
   };
 }
 
-/** Returns what the path and the query of a route contain. */
 function parametersOf({ path, params, query }: Route): object[] {
   const named = (place: string, schemas: Record<string, TSchema> = {}, required: readonly string[] = []) =>
     Object.entries(schemas).map(([name, { description, examples, ...schema }]) => ({

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { KeptHeaders } from './kept-headers.ts';
 
-/** A cache for answers, in memory. */
 export interface AnswerCache {
   /**
    * Returns the cached answer to a GET, or that of `make`. Returns without a promise if possible, because most
@@ -15,7 +14,6 @@ export interface Asked {
   readonly request: Request;
   /** The request's URL. Reading it from the request costs time on each access. */
   readonly url: string;
-  /** The header of this name. */
   readonly authorization: string | null;
   /** Writes the values of this request into the headers, and returns them. */
   stamp(kept: KeptHeaders): Headers;

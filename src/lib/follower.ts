@@ -21,7 +21,6 @@ export interface ChangeLog<Change> {
 
 interface FollowerOptions<View, Change> {
   log: ChangeLog<Change>;
-  /** Creates an empty view. */
   open(): Promise<View>;
   /** Returns all records, in batches. Concurrent changes may or may not be seen. */
   scan(): AsyncIterable<Change[]>;

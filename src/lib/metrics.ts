@@ -6,7 +6,6 @@ export interface Sample {
   value: number;
 }
 
-/** All samples of one name. */
 export interface Family {
   name: string;
   help: string;

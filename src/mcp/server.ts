@@ -5,7 +5,6 @@ import { type Ask, TOOLS, type Tool } from './tools.ts';
 
 /** What a caller may do, and on whose behalf. */
 interface Visit {
-  /** The tools that it sees. */
   tools: readonly Tool[];
   ask: Ask;
 }

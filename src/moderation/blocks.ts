@@ -17,7 +17,6 @@ interface BlockList {
   phashes: { phash: string; since: number; reason: string }[];
 }
 
-/** What to block or unblock. */
 export interface BlockTarget {
   network?: string | undefined;
   hash?: string | undefined;

@@ -150,7 +150,6 @@ function settingsOf(config: Config) {
   };
 }
 
-/** Returns what targets may be reached. */
 function rulesOf(config: Config): TargetRules {
   const own = new Set(ownAddresses());
   if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);

@@ -152,7 +152,6 @@ function instrumentLimiter(limiter: RateLimiter, onRefused: (name: string) => vo
   };
 }
 
-/** Measures the condition of the record store. */
 function describeCondition(metrics: Metrics, condition: RecordStores['condition']): void {
   const byKind = (numbers: Record<RecordKind, number>, unit = 1) =>
     Object.entries(numbers).map(([kind, value]) => ({ labels: [kind], value: value / unit }));

@@ -63,7 +63,6 @@ export function createSite(
     language,
     words,
     formats: words.formats,
-    /** Renders a whole page. */
     render: ({ title, head, summary, scripts = [], current, content }: PageOptions) =>
       html`<!doctype html>
 <html lang="${language}">

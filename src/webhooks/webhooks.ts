@@ -3,7 +3,6 @@ import type { Log } from '../lib/logger.ts';
 import type { SafeFetch } from '../lib/safe-fetch.ts';
 import { signedHeaders } from './signature.ts';
 
-/** All events. */
 export type EventType =
   | 'image.stored'
   | 'image.changed'
@@ -25,7 +24,6 @@ export interface WebhooksOptions {
   secret: string;
   fetch: SafeFetch;
   clock: Clock;
-  /** Returns a new message ID. */
   newId: () => string;
   /** 0 to 1. */
   random: () => number;

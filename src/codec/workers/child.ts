@@ -26,7 +26,6 @@ export interface Ending {
   stderr: string;
 }
 
-/** A sandbox for a child. */
 interface SandboxOptions {
   /** The only folder that it can see; see `workspace.ts`. */
   folder: string;

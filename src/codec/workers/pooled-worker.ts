@@ -3,7 +3,6 @@ import type { Child, Ending } from './child.ts';
 import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
 import type { Workspace } from './workspace.ts';
 
-/** A job in the pool. */
 export interface Task {
   job: ConvertJob;
   /** Whose budget it uses. A sandboxed worker serves only one client. */
@@ -18,7 +17,6 @@ export interface Task {
   reject(error: Error): void;
 }
 
-/** Limits of each job. */
 export interface JobLimits {
   /** Time limit of one conversion, from the moment a worker gets it. */
   timeoutMs: number;
@@ -31,7 +29,6 @@ export interface JobLimits {
 interface WorkerEvents<T extends Task> {
   /** It can take work. `missing`: see `WorkerReply`; `null` without a sandbox. */
   ready(missing: readonly string[] | null): void;
-  /** It has finished a job. */
   idle(): void;
   /** Its process has ended. `lost`: the job that it had not answered. */
   ended(ending: Ending, lost: Run<T> | null): void;

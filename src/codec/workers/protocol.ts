@@ -33,11 +33,9 @@ export interface InputLimits {
   /** Width x height x frames. */
   maxPixels: number;
   maxFrames: number;
-  /** Whether HEIC is decoded. */
   heic: boolean;
 }
 
-/** A message to the worker. */
 export interface WorkerRequest {
   id: number;
   job: ConvertJob;
@@ -140,5 +138,4 @@ export function createLineReader(onLine: (line: string) => void): (text: string)
   };
 }
 
-/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;

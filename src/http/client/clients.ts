@@ -7,7 +7,6 @@ import type { ProxyTrust } from './proxy-trust.ts';
 
 /** Identifies the client of a request, as far as addresses allow. */
 export interface Clients {
-  /** True if no peer is trusted. */
   readonly trustNobody: boolean;
   /** Reports whether the forwarding headers of this peer are trusted. */
   isTrusted(socketPeer: string): boolean;

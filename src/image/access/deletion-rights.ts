@@ -6,7 +6,6 @@ import { elapsedSince } from '../../lib/stored-time.ts';
 import { type Conversion, conversionOf, type ImageRecord } from '../image.ts';
 import { cutText } from '../upload/filename.ts';
 
-/** Where an upload comes from. */
 export type Uploader = Pick<RequestContext, 'peer' | 'identity' | 'payer'>;
 
 /** Credentials for deleting an image. Any of the three is sufficient. */

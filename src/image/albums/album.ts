@@ -45,7 +45,6 @@ export const ALBUM_FIELDS: FieldsOf<Omit<AlbumRecord, 'id'>> = {
   guests: { kind: 'text', added: '' },
 };
 
-/** Returns the IDs of its pictures. */
 export function picturesOf({ pictures }: Pick<AlbumRecord, 'pictures'>): string[] {
   return pictures === '' ? [] : pictures.split(' ');
 }

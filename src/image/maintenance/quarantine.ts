@@ -9,7 +9,6 @@ import type { Doubts } from './doubts.ts';
 import type { ImageFile } from './files.ts';
 import type { Survey } from './survey.ts';
 
-/** The result of a sweep. */
 export interface SweepReport {
   /** Removed files of deleted images, and files whose time in quarantine was over, and their bytes. */
   removed: number;
@@ -21,7 +20,6 @@ export interface SweepReport {
   restored: number;
   /** Records whose file is missing, estimated from counts that may change meanwhile. */
   missing: number;
-  /** Bytes of smaller versions. */
   versionBytes: number;
   /** Files without a record that were left alone, because there are too many for a mishap. */
   unconfirmed: number;

@@ -49,7 +49,6 @@ export function createServiceTime(options: ServiceTimeOptions) {
   let noted = Number.NEGATIVE_INFINITY;
   /** When a copy was last known to run, whichever clock was right. */
   let latest = 0;
-  /** The last stamp. */
   let stamped = 0;
   /** What could not be stored, perhaps because the disk is full: this process ran all the same. */
   let unstored: Account | null = null;

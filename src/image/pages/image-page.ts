@@ -14,7 +14,6 @@ import type { ImageLimits } from '../upload/quota.ts';
 import { tellsPlace } from '../views.ts';
 import { expiryOptions, linkPreview, pictureElement, type Shown } from './page-parts.ts';
 
-/** What the page of an image shows. */
 export interface ImagePage {
   image: ImageRecord;
   /** When the page is made, in ms since 1970: the clock of the browser may be wrong. */
@@ -132,7 +131,6 @@ function share(site: Site, shared: ImagePage): Html {
 <div class="without-script">${page}${direct}${isProtected ? html`<p class="small muted">${pictures.embedProtected}</p>` : embeds}</div>${!isProtected && expiring}</section>`;
 }
 
-/** Returns the facts as a list. */
 function facts({ words: { pictures }, formats }: Site, { image, now }: ImagePage): Html {
   const { width, height, frames, size, format, createdAt, expiresAt } = image;
   const visibility = visibilityOf(image);

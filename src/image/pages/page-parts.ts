@@ -5,7 +5,6 @@ import type { previewIn } from '../records/links.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageLimits } from '../upload/quota.ts';
 
-/** What all pages of images need. */
 export interface PagesOptions {
   service: ImageService;
   siteOf: SiteOf;
@@ -29,7 +28,6 @@ interface LinkPreview {
   title: string;
   url: string;
   image: ReturnType<typeof previewIn> | null;
-  /** More tags. */
   more: Html;
 }
 

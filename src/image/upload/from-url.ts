@@ -166,14 +166,12 @@ function refused(what: string, cause?: unknown): AppError {
 
 /** How pictures may be uploaded by URL. */
 export interface FromUrl extends UrlFetcher {
-  /** True if this needs a token. */
   needsToken: boolean;
   /** Counts the bytes fetched for a client. Rejects with `rate_limited`. Default: unlimited. */
   countBytes?: ((peer: string, bytes: number) => Promise<void>) | undefined;
 }
 
 interface Ordering {
-  /** The client. */
   from: Pick<RequestContext, 'peer' | 'payer' | 'admin' | 'holder'>;
   fromUrl: FromUrl | null;
   service: Pick<ImageService, 'admit' | 'limits'>;

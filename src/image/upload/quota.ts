@@ -85,7 +85,6 @@ export interface ImageLimits {
   maxUploadBytes: number;
   maxPixels: number;
   maxFrames: number;
-  /** Whether HEIC is accepted. */
   heic: boolean;
   retentionMs: number;
   cleanupIntervalMs: number;
@@ -93,7 +92,6 @@ export interface ImageLimits {
   strayRetentionMs: number;
   /** How long caches may keep a public file. */
   cacheMaxAgeMs: number;
-  /** Whether there is a gallery. */
   listing: Listing;
   /** Maximum expiry that uploaders can set; infinity: forever. */
   maxExpiryMs: number;

@@ -30,7 +30,6 @@ export interface HttpAnswer {
   retryAfterMs: number | null;
 }
 
-/** A range of a file. */
 export interface FileRange {
   bytes: Buffer;
   /** Size of the whole file. */

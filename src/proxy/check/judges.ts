@@ -26,7 +26,6 @@ export function schemeFor(protocol: Protocol, hasTls: boolean): Scheme {
   return protocol === 'https' || (protocol !== 'http' && hasTls) ? 'https' : 'http';
 }
 
-/** The state of all judges. */
 export interface JudgesState {
   /** The state of all judges together. */
   state: 'unknown' | 'up' | 'down';
@@ -34,12 +33,10 @@ export interface JudgesState {
   judges: RemoteState[];
 }
 
-/** A judge and its state. */
 export interface Judge {
   readonly scheme: Scheme;
   readonly host: string;
   readonly remote: Remote<Echo>;
-  /** The headers sent to it. */
   readonly sent: Readonly<Record<string, string>>;
   /** Of its answers through proxies. */
   readonly rate: Rate;

@@ -35,7 +35,6 @@ interface Block {
   fetchedAt: number;
 }
 
-/** The state of the witnesses. */
 export interface WitnessesState {
   state: RemotesState;
   witnesses: RemoteState[];
@@ -47,7 +46,6 @@ export interface Challenge {
   /** First and last byte of the part. */
   from: number;
   to: number;
-  /** The expected bytes. */
   bytes: Buffer;
 }
 

@@ -76,7 +76,6 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       earlier = tried;
       tried = createTried(saved.seed);
     },
-    /** Saves the position. */
     save(): Promise<void> {
       // If this process dies, what it was trying is left to others.
       const place = Math.min(saved.place, firstOpen, ...[...running].map(placeOf));

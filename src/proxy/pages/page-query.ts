@@ -19,7 +19,6 @@ export interface Problem {
   meant?: string | undefined;
 }
 
-/** The parsed query of the page. */
 export interface PageQuery {
   filter: Partial<ListQuery>;
   sort: Sort;

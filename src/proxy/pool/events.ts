@@ -118,7 +118,6 @@ function watchPool(
   return every(everyMs, look, onError);
 }
 
-/** Returns what makes the events of one stream. */
 function createEvents() {
   let jobId: string | null = null;
   /** Lists as last sent. */

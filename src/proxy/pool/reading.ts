@@ -30,7 +30,6 @@ interface PartQuery extends Omit<ProxyQuery, 'sort'> {
 /** How far back the samples go. */
 type Span = 'day' | 'month';
 
-/** Reads the pool. */
 export interface PoolReading {
   list(query: PartQuery): Promise<Found>;
   /** Returns all matches as text, in chunks of some hundred. */

@@ -11,7 +11,6 @@ export interface SourceStatus {
   health: SourceHealth;
 }
 
-/** The state of the pool. */
 export interface PoolStatus {
   condition: Condition;
   /** When a refresh last succeeded; ms since 1970. */
@@ -54,7 +53,6 @@ interface ConditionOptions {
   judges: Pick<JudgesState, 'state'>;
   /** When a refresh last succeeded; ms since 1970. */
   lastRefresh: number | null;
-  /** When the next refresh is due. */
   nextRefresh: number;
   intervalMs: number;
   now: number;

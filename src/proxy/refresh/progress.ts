@@ -52,7 +52,6 @@ export interface RefreshJob {
   alive: number;
   /** Candidates for which there was no time; they are checked later. */
   skipped: number;
-  /** Removed by the cleanup. */
   removed: number;
   judge: 'unknown' | 'up' | 'down';
   /** Failed refreshes in a row, this one included. */

@@ -7,7 +7,6 @@ import { type CheckResult, type Endpoint, formatUrl, type ProxyRecord } from '..
 import { nextCheckAt } from '../recheck/schedule.ts';
 import type { ProxyDraft, ProxyStore } from '../store.ts';
 
-/** A check and its outcome. */
 interface Outcome extends Omit<Checked, 'record'> {
   result: CheckResult;
   /** Store nothing if the pool does not know the proxy and it does not work. */

@@ -28,12 +28,10 @@ export interface RoundOptions
   maxPool: number;
 }
 
-/** A running refresh. */
 export interface Round {
   job: RefreshJob;
   book: SourceBook;
   scope: Scope;
-  /** The right with which it writes. */
   right: WriteRight;
   signal: AbortSignal;
   /**

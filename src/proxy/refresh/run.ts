@@ -25,7 +25,6 @@ export interface RefreshObserver {
   settled?(job: RefreshJob): void;
 }
 
-/** The lock that a refresh holds. */
 export const LOCK = 'refresh';
 /** Key in the state store: when the last successful refresh ended. */
 export const LAST_KEY = 'proxy:last-refresh';
@@ -112,7 +111,6 @@ function retryDelayMs({ failures, judge }: RefreshJob, error: JobError, interval
   return Math.min(intervalMs, delayMs * slower);
 }
 
-/** Runs a stage of a job. */
 type InStage = <T>(job: RefreshJob, stage: Stage, work: () => Promise<T>) => Promise<T>;
 
 const HOUR_MS = 3_600_000;

@@ -64,7 +64,6 @@ export function createSites({ random, shared = false, ownerOf }: SitesOptions) {
     /** Reports whether anything is known about the site. */
     knows: (site: string) => sites.has(site),
 
-    /** Records whether a proxy has reached a site. */
     observe(site: string, proxy: string, reached: boolean): void {
       note(touch(sites, site, MOST_SITES, newSite, ownerOf), proxy, reached);
       if (!shared) return;
