@@ -103,7 +103,6 @@ interface OpenLimiter {
 }
 
 export interface Repaired {
-  /** Number of readable entries, by kind. */
   rows: Record<string, number>;
   /** Kinds of which some or all entries could not be read. */
   torn: string[];

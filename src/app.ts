@@ -260,7 +260,6 @@ function createDispatch({ inFlight, metrics }: AppOptions, router: Router): Step
   };
 }
 
-/** Returns all routes, and how they are described. */
 function allRoutes(options: AppOptions, { neededBy }: Pick<Rights, 'neededBy'>) {
   const { web, features, version, publicUrl } = options;
   const described = describedRoutes(options);

@@ -68,7 +68,6 @@ export async function createPool(address: PostgresAddress & { prepare: boolean }
   };
   return {
     sql,
-    /** Drops the connections immediately. */
     drop,
     /** Ends the connections gracefully: pending statements are answered, unless that takes longer than a second. */
     async close(): Promise<void> {

@@ -27,7 +27,6 @@ export function isBusy(error: unknown): boolean {
   return error instanceof AppError && BUSY.includes(resultCode(error.cause));
 }
 
-/** Reports whether the file is damaged. */
 export function isDamage(error: unknown): boolean {
   return error instanceof AppError && DAMAGED.includes(resultCode(error.cause));
 }

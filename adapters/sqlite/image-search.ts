@@ -189,7 +189,6 @@ const MOST_ASKED = 24;
 
 /** How to find a text. */
 interface Pattern {
-  /** Words that a match contains. */
   needles: readonly string[];
   /** The indexes to use, each with its query. */
   matches: ReadonlyMap<'image_text' | 'image_short', string>;

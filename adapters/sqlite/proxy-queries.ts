@@ -55,7 +55,6 @@ export type ProxyQueries = ReturnType<typeof createProxyQueries>;
 interface Draw {
   ids: ProxyQueries['ids'];
   filter: ProxyFilter;
-  /** Number of matches. */
   total: number;
   /** Default: all. */
   limit?: number;

@@ -5,7 +5,6 @@ import type { Route } from './route.ts';
 interface DescribeOptions {
   version: string;
   serverUrl: string;
-  /** Returns of which tokens a route needs one. */
   neededBy: (route: Route) => NeededTokens;
 }
 

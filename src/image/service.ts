@@ -18,7 +18,6 @@ import { createThumbnails, createVersionBytes } from './serve/thumbnails.ts';
 import type { ImageLimits } from './upload/quota.ts';
 import { createStoring, type StoringOptions } from './upload/storing.ts';
 
-/** What its parts need. */
 export interface ImageServiceOptions
   extends Omit<ProtectionOptions, 'guesses' | 'hasher'>,
     Partial<Pick<ProtectionOptions, 'guesses'>>,
@@ -32,7 +31,6 @@ export interface ImageServiceOptions
   limits: ImageLimits;
   /** The pictures in review. */
   reviews?: Pick<Reviews, 'find' | 'withdraw' | 'removeExpired'>;
-  /** Called when images are stored, changed or removed. */
   onEvent?: (event: ImageEvent) => void;
 }
 

@@ -27,7 +27,6 @@ const monotonic = () => performance.now();
 const LOOPBACK = '127.0.0.1';
 /** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
-/** Maximum number of client connections. */
 const CONNECTIONS = 10_000;
 
 /**

@@ -112,7 +112,6 @@ const LOCAL_TIMES = 'image.js';
 /** What the browser paints before and around the page. */
 const THEME_COLORS = { light: '#faf7f0', dark: '#0a181d' };
 
-/** Renders the choice of language as buttons. */
 function languageForm(action: string, { frame }: Words, chosen: Language): Html {
   return html`<form class="preferences" method="post" action="${action}">
 <div role="group" aria-label="${frame.language}">${LANGUAGE_TAGS.map((tag) => html`<button class="choice" name="language" value="${tag}" aria-pressed="${String(tag === chosen)}" lang="${tag}">${LANGUAGES[tag].name}</button>`)}</div>

@@ -18,7 +18,6 @@ interface Passage extends Pick<Source, 'frames' | 'moves' | 'complete' | 'parts'
   gainMapKept: boolean;
   /** One frame of the input as people see it, and of the result. */
   sides: Record<'from' | 'to', { width: number; height: number }>;
-  /** Bytes of the file and of the result. */
   bytes: Record<'from' | 'to', number>;
 }
 

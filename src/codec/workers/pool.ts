@@ -38,7 +38,6 @@ export interface PoolCounts {
   timeouts: number;
   crashes: number;
   outOfMemory: number;
-  /** Number of workers started in total. */
   started: number;
   /** True if the last start failed, and no worker works or is free for everyone. */
   unable: boolean;

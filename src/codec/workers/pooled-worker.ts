@@ -34,12 +34,9 @@ interface WorkerEvents<T extends Task> {
   ended(ending: Ending, lost: Run<T> | null): void;
 }
 
-/** A job in a worker. */
 export interface Run<T extends Task> {
   readonly task: T;
-  /** True once the worker has begun it. */
   began: boolean;
-  /** True once the worker has answered. */
   answered: boolean;
   /** Why the pool killed the worker, if it did. */
   verdict: AppError | null;
@@ -64,7 +61,6 @@ export class PooledWorker<T extends Task> {
   client: string | null = null;
   /** When it was last handed a job. */
   usedAt = 0;
-  /** True once it can take work. */
   ready = false;
   /** True if it takes no more work. */
   retired = false;

@@ -18,7 +18,6 @@ export function createProxyTrust(entries: readonly string[], isSocket = false) {
   const isEmpty = entries.length === 0 && !isSocket;
   const has = remember(MAX_REMEMBERED, (address) => (address === '' ? isSocket : networks.has(address)));
   return {
-    /** True if none is trusted. */
     isEmpty,
     /** Reports whether the forwarding headers of an address are trusted. */
     has: isEmpty ? () => false : has,

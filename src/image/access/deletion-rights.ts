@@ -35,7 +35,6 @@ export function createDeletionRights(byAddressMs: number, now: () => number) {
   };
 }
 
-/** Decides who may delete an image. */
 export type DeletionRights = ReturnType<typeof createDeletionRights>;
 
 /** Returns the error for someone who may not delete an image. */

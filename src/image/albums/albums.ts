@@ -257,7 +257,6 @@ async function authorise(
   });
 }
 
-/** Returns how many were removed. */
 async function removePictures(
   service: Pick<ImageService, 'remove'>,
   pictures: readonly string[],

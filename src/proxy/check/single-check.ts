@@ -14,7 +14,6 @@ interface QuickTest extends Endpoint {
   proxyId?: number | undefined;
 }
 
-/** The client that asks for a test. */
 interface Tester {
   admin: boolean;
   /** The name that stands for the client; see `RequestContext.payer`. */
@@ -124,7 +123,6 @@ export function createSingleChecks(options: SingleCheckOptions) {
   };
 }
 
-/** Checks single proxies on demand. */
 export type SingleChecks = ReturnType<typeof createSingleChecks>;
 
 function demandDialled(endpoint: Endpoint, result: TestOutcome['result']): void {

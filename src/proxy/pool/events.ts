@@ -90,7 +90,6 @@ export function refreshEvents(
 }
 
 interface RefreshEventsOptions {
-  /** ID of the last event that the client received. */
   lastId: string | null;
   signal: AbortSignal;
   /** Set if the client wants events about the size of the pool. */

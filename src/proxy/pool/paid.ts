@@ -38,7 +38,6 @@ interface Known {
   nextCheck: number;
 }
 
-/** Maximum number of upstreams. */
 const MOST = 10_000;
 const CHECKS_AT_ONCE = 32;
 const LOOK_MS = 1_000;

@@ -5,7 +5,6 @@ import type { RefreshJob } from '../refresh/progress.ts';
 import type { SourceHealth } from '../sources/health.ts';
 import type { Source } from '../sources/source.ts';
 
-/** A list and its health. */
 export interface SourceStatus {
   source: Source;
   health: SourceHealth;
