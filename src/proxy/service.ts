@@ -81,9 +81,9 @@ export function createProxyService(options: ProxyServiceOptions) {
      * @throws {AppError} `not_found`
      */
     report: createReport(reading, recorder, clock),
-    /** Checks now; see `SingleChecks.now`. */
+    /** Checks now; see `createSingleChecks`. */
     testQuick: single.now,
-    /** Starts a check of a known proxy; see `SingleChecks.start`. */
+    /** Starts a check of a known proxy. */
     startTest: single.start,
     /**
      * Starts a refresh, or joins the running one. Unless told otherwise, it also checks dead proxies that are not due

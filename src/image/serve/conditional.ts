@@ -4,6 +4,7 @@ import type { ByteRange } from '../store.ts';
 /** Seconds for which caches may serve an expired answer while they revalidate it. */
 export const STALE_S = 60;
 
+/** How long caches may keep files of images. */
 export function createCaching(maxAgeMs: number, now: () => number) {
   function cacheSeconds({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): number {
     // What caches serve while they revalidate must not outlast the picture either.
@@ -22,9 +23,6 @@ export function createCaching(maxAgeMs: number, now: () => number) {
     },
   };
 }
-
-/** How long caches may keep files of images. */
-export type Caching = ReturnType<typeof createCaching>;
 
 /** Identifies a version of a stored file; `modified` in ms since 1970. */
 export interface Validators {

@@ -40,6 +40,7 @@ export interface SingleCheckOptions {
 
 const MOST_AT_ONCE = 200;
 
+/** Checks single proxies on demand. */
 export function createSingleChecks(options: SingleCheckOptions) {
   const { get, recorder, checker, blind, countryOf, signal, onError, countTarget } = options;
   const started = new Map<number, Promise<void>>();
@@ -122,8 +123,6 @@ export function createSingleChecks(options: SingleCheckOptions) {
     },
   };
 }
-
-export type SingleChecks = ReturnType<typeof createSingleChecks>;
 
 function demandDialled(endpoint: Endpoint, result: TestOutcome['result']): void {
   if (result.verdict === 'alive' || result.error !== 'refused_address') return;

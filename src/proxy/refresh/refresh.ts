@@ -18,6 +18,7 @@ const LEASE_MS = 10_000;
 /** A running job is saved every two seconds. If it was not saved for this long, it may have died. */
 const SILENT_MS = 6_000;
 
+/** Brings the pool up to date: fetch, verify, store, clean up. Only one refresh runs in the whole fleet. */
 export function createRefresh(options: RefreshOptions) {
   const { state, locks, progress, clock, random, newId, sources } = options;
   const stopping = new AbortController();
@@ -120,9 +121,6 @@ export function createRefresh(options: RefreshOptions) {
     return dead;
   }
 }
-
-/** Brings the pool up to date: fetch, verify, store, clean up. Only one refresh runs in the whole fleet. */
-export type Refresh = ReturnType<typeof createRefresh>;
 
 const NOT_READ = {
   state: 'waiting',

@@ -6,8 +6,8 @@ const DAY_MS = 24 * HOUR_MS;
 export type Plural = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
 
 /**
- * Returns the formats of a language; `justNow` is a text that `Intl` does not have. Each formatter takes some ms to
- * create, so it is created on first use.
+ * Returns how a language writes numbers, times, names and counts, with times in UTC; `justNow` is a text that `Intl` does
+ * not have. Each formatter takes some ms to create, so it is created on first use.
  */
 export function createFormats(language: string, justNow: string) {
   const number = once(() => new Intl.NumberFormat(language));
@@ -70,9 +70,6 @@ export function createFormats(language: string, justNow: string) {
     },
   };
 }
-
-/** How a language writes numbers, times, names and counts. Times are in UTC. */
-export type Formats = ReturnType<typeof createFormats>;
 
 function inUnits(ms: number): [value: number, unit: 'second' | 'minute' | 'hour' | 'day'] {
   if (ms < MINUTE_MS) return [Math.max(1, Math.ceil(ms / 1000)), 'second'];
