@@ -102,6 +102,7 @@ interface OpenLimiter {
   close(): Promise<void>;
 }
 
+/** The result of a repair. */
 export interface Repaired {
   rows: Record<string, number>;
   /** Kinds of which some or all entries could not be read. */

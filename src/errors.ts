@@ -124,6 +124,7 @@ export function invalidField(field: string, rule: Said): AppError {
   return invalidParameter(field, message('{field} {rule}.', { field, rule }));
 }
 
+/** One faulty variable. */
 export interface ConfigFault {
   variable: string;
   message: string;

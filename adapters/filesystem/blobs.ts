@@ -202,6 +202,7 @@ export function placeOf(root: string, key: string): Place {
   return { folder, path: join(folder, key.replaceAll('/', '_')) };
 }
 
+/** Returns the key of a file name. */
 export function keyOfName(name: string): string {
   return name.replaceAll('_', '/');
 }

@@ -22,6 +22,7 @@ const unnested = (fields: readonly Field[], first: number) =>
 const arrays = <F extends Field>(drafts: readonly Pick<ProxyDraft, F>[], fields: readonly F[]): Value[] =>
   fields.map((field) => arrayOf(drafts.map((draft) => draft[field])));
 
+/** Reads and writes proxies by their endpoints. */
 export function createProxyRows({ table }: Pick<PostgresConnection, 'table'>) {
   const proxies = table('proxies');
   const find = `SELECT ${RECORD} FROM ${proxies} p

@@ -53,6 +53,7 @@ const MAX_ENTRIES = 200;
 /** A record by ID as it is stored; `null` if it was removed. */
 export type Change = [id: string, value: string | null];
 
+/** Returns the log of the records under the keys. */
 export function createChangeLog(
   redis: RedisConnection,
   keys: { log: string; records: string },

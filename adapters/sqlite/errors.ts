@@ -27,6 +27,7 @@ export function isBusy(error: unknown): boolean {
   return error instanceof AppError && BUSY.includes(resultCode(error.cause));
 }
 
+/** Reports whether the file is damaged. */
 export function isDamage(error: unknown): boolean {
   return error instanceof AppError && DAMAGED.includes(resultCode(error.cause));
 }

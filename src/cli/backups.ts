@@ -59,6 +59,7 @@ function decoded(text: string): string {
   }
 }
 
+/** Returns all files by key. */
 export async function filesIn(blobs: Pick<BlobStore, 'list'>): Promise<Map<string, BlobInfo>> {
   const files = new Map<string, BlobInfo>();
   for await (const some of blobs.list()) for (const file of some) files.set(file.key, file);

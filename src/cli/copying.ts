@@ -233,6 +233,7 @@ export async function haveSameFiles(one: BlobStore, other: BlobStore, folder: st
   return found === mark;
 }
 
+/** Reports whether both have the same records. */
 export async function haveSameRecords({ state: one }: Stores, { state: other }: Stores): Promise<boolean> {
   const mark = crypto.randomUUID();
   await other.set(TRIAL, mark);

@@ -20,11 +20,13 @@ type AcceptedFormat = keyof typeof ACCEPTED;
 /** Formats in which an animation can be stored. */
 export const MOVING: readonly Format[] = ['webp', 'gif', 'png'];
 
+/** Returns the formats that may be uploaded. */
 export function acceptedFormats(heic: boolean): AcceptedFormat[] {
   const all = Object.keys(ACCEPTED) as AcceptedFormat[];
   return heic ? all : all.filter((format) => format !== 'heic');
 }
 
+/** Returns their names for people. */
 export function acceptedNames(heic: boolean): string[] {
   return acceptedFormats(heic).map((format) => ACCEPTED[format]);
 }

@@ -24,6 +24,7 @@ export interface FindingSource {
   look: () => Promise<readonly Finding[]>;
 }
 
+/** Create findings of each level. */
 export const ok = (text: string): Finding => ({ level: 'ok', text });
 export const unknown = (text: string, advice?: string): Finding => ({ level: 'unknown', text, advice });
 export const warn = (text: string, advice?: string): Finding => ({ level: 'warn', text, advice });

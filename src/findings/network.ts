@@ -48,6 +48,7 @@ interface ReadList {
   movedTo: string | null;
 }
 
+/** Reads every list once. */
 export async function readLists(
   { PROXY_SOURCES, PROXY_ALLOW_PRIVATE: allowPrivate }: Patient['config'],
   onCandidate: OnCandidate = () => {},

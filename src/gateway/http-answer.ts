@@ -5,6 +5,7 @@ import { endToEnd, plainRequest } from './http-request.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
+/** The head of an answer. */
 export interface Answer {
   status: number;
   head: Head;
@@ -20,6 +21,7 @@ export interface Answer {
  */
 export type AnswerReader = (bytes: Buffer) => (Answer & { bytes: number }) | undefined;
 
+/** Returns the reader of one answer. */
 export function answerReader(method: string): AnswerReader {
   const readHead = answerHeadReader();
   return (received) => {

@@ -76,6 +76,7 @@ export function plainRequest(
   };
 }
 
+/** A request to forward. */
 export type PlainRequest = ReturnType<typeof plainRequest>;
 
 /** Fields that concern a single connection (RFC 9110, 7.6.1), and those that frame the body. */

@@ -33,6 +33,7 @@ export interface Asked {
   startedAt: number;
 }
 
+/** How it ended. */
 export interface Result {
   tries: number;
   member?: { upstream: Upstream } | undefined;

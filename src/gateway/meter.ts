@@ -1,6 +1,7 @@
 import type { Metrics } from '../lib/metrics.ts';
 import type { Kind } from './upstream.ts';
 
+/** How serving a client ended. */
 export type Outcome = 'served' | 'no_answer' | 'refused' | 'client_left';
 
 export type Meter = ReturnType<typeof createMeter>;

@@ -1,6 +1,7 @@
 import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
 import type { Carrier } from './desk.ts';
 
+/** Who has ended a tunnel. */
 export type EndedBy = 'client' | 'upstream' | 'limit';
 
 /** A tunnel that its client has ended is closed sooner, once he has read what came. */

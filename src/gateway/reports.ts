@@ -35,6 +35,7 @@ interface ReportsOptions {
 /** Proxies of one exit for which a report is remembered. */
 const MOST_OF_EXIT = 20;
 
+/** Returns what takes reports about exits. */
 export function takeReports({ engine, sessions, testimony, onReport }: ReportsOptions) {
   return (witness: Witness, report: ExitReport): Verdict => {
     const { session: name, exit, id, site, ok } = report;

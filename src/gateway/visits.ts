@@ -19,6 +19,7 @@ const ANY = '';
 /** Exits that a site has never seen come before all that it has. */
 export const NEVER_SEEN = -(2 ** 40);
 
+/** Returns a function that returns the visits of an account to a site. */
 export function createVisits(): (account: string, site: string) => Visits {
   // Each choice compares many exits, so no key is made of several texts: that took a tenth of a request's time.
   const seen = new OwnedMap<BoundedMap<string, number>>(MOST_EXITS);

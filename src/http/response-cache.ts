@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { KeptHeaders } from './kept-headers.ts';
 
+/** A cache for answers, in memory. */
 export interface AnswerCache {
   /**
    * Returns the cached answer to a GET, or that of `make`. Returns without a promise if possible, because most

@@ -18,6 +18,7 @@ import { createThumbnails, createVersionBytes } from './serve/thumbnails.ts';
 import type { ImageLimits } from './upload/quota.ts';
 import { createStoring, type StoringOptions } from './upload/storing.ts';
 
+/** What its parts need. */
 export interface ImageServiceOptions
   extends Omit<ProtectionOptions, 'guesses' | 'hasher'>,
     Partial<Pick<ProtectionOptions, 'guesses'>>,

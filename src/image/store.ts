@@ -41,6 +41,7 @@ export interface PageQuery {
   limit: number;
 }
 
+/** Statistics of all images. */
 export interface ImageSummary {
   images: number;
   protected: number;

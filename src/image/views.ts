@@ -93,6 +93,7 @@ export function uploadsView(base: string, outcomes: readonly Outcome[]): Static<
   return { success: true, stored, failed: results.length - stored, results };
 }
 
+/** Returns the information about one image. */
 export function infoView(base: string, image: ImageRecord): Static<typeof infoAnswer.schema> {
   return {
     success: true,

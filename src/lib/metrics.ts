@@ -6,6 +6,7 @@ export interface Sample {
   value: number;
 }
 
+/** All samples of one name. */
 export interface Family {
   name: string;
   help: string;

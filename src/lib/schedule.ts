@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 
+/** A job that runs repeatedly. */
 export interface Repetition {
   /** Starts no more runs, tells the running one to stop, and resolves when it has ended. Idempotent. */
   stop(): Promise<void>;

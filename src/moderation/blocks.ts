@@ -17,6 +17,7 @@ interface BlockList {
   phashes: { phash: string; since: number; reason: string }[];
 }
 
+/** What to block or unblock. */
 export interface BlockTarget {
   network?: string | undefined;
   hash?: string | undefined;

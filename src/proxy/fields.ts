@@ -35,6 +35,7 @@ export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
 
 const FIELDS = namesOf(PROXY_FIELDS).map((name) => ({ name, field: PROXY_FIELDS[name] }));
 
+/** Returns the key of an endpoint in a store. */
 export function endpointKey({ protocol, ip, port }: Pick<ProxyDraft, 'protocol' | 'ip' | 'port'>): string {
   return `${protocol}|${ip}|${port}`;
 }

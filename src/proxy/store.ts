@@ -11,6 +11,7 @@ export interface ProxyQuery {
   limit: number;
 }
 
+/** Number of proxies in a country. */
 export interface CountryCount {
   country: string;
   count: number;

@@ -27,6 +27,7 @@ export interface DialOptions {
   lookup?: LookupFunction;
 }
 
+/** Receives the events of a connection. */
 export interface TcpListener {
   /** The connection is established. Not called for accepted connections. */
   opened(): void;

@@ -49,6 +49,7 @@ export async function readAuthority(path: string | undefined): Promise<string | 
   return ca;
 }
 
+/** Returns the addresses of this machine. */
 export function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses = []) =>
     addresses.map(({ address }) => address),

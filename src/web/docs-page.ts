@@ -17,6 +17,7 @@ type Group = [tag: string, calls: Call[]];
 const ANY_NAME = 'http://origin.invalid';
 const ANY_ADDRESS = 'http://[::ffff]';
 
+/** The API description as a page. */
 export function docsRoutes(siteOf: SiteOf, describe: () => Promise<object>): Route[] {
   /** By language and such an origin, because rendering takes seven times as long as the largest other page. */
   const rendered = new Map<string, string>();

@@ -36,6 +36,7 @@ const COMPRESSED_FROM_CHARS = 8000;
 const GZIP_LEVEL = 4;
 const GZIPPED: [string, string][] = [['content-encoding', 'gzip']];
 
+/** Returns an HTML page of that site. */
 export function pageResponse(
   { language }: Pick<Site, 'language'>,
   page: string,

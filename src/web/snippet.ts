@@ -12,6 +12,7 @@ ${copyButton(site, id, label)}
 `;
 }
 
+/** Renders code to copy. */
 export function codeBlock(site: Site, id: string, label: string, code: string): Html {
   return html`<div class="code"><pre tabindex="0" aria-label="${label}"><code id="${id}">${code}</code></pre>${copyButton(site, id, label)}</div>`;
 }

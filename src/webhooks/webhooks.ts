@@ -3,6 +3,7 @@ import type { Log } from '../lib/logger.ts';
 import type { SafeFetch } from '../lib/safe-fetch.ts';
 import { signedHeaders } from './signature.ts';
 
+/** All events. */
 export type EventType =
   | 'image.stored'
   | 'image.changed'

@@ -63,6 +63,7 @@ export const ENCODERS: Record<Lossy, Encoder> = {
   },
 };
 
+/** Reports whether the encoder of a format has a quality. */
 export function isLossy(format: Format): format is Lossy {
   return format in ENCODERS;
 }

@@ -79,6 +79,7 @@ export function parseApng(file: Buffer): Apng | null {
   return apng.frames.length > 0 ? apng : null;
 }
 
+/** Returns one frame as a separate PNG. */
 export function frameAsPng({ header, settings }: Apng, { width, height, data }: ApngFrame): Buffer {
   const own = Buffer.from(header);
   own.writeUInt32BE(width, 0);

@@ -19,6 +19,7 @@ export function inOnePass(
   return depth === 'uchar' && !animated && !(hasAlpha && format === 'jpeg') && pixels <= MOST_PIXELS_TAKEN;
 }
 
+/** Returns the pixels of a picture in sRGB. */
 export function pixelsOf(picture: Sharp, kind: Source['kind']): Promise<Pixels> {
   return decoding(kind, async () => {
     const { data, info } = await picture

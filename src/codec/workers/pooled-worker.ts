@@ -3,6 +3,7 @@ import type { Child, Ending } from './child.ts';
 import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
 import type { Workspace } from './workspace.ts';
 
+/** A job in the pool. */
 export interface Task {
   job: ConvertJob;
   /** Whose budget it uses. A sandboxed worker serves only one client. */
@@ -17,6 +18,7 @@ export interface Task {
   reject(error: Error): void;
 }
 
+/** Limits of each job. */
 export interface JobLimits {
   /** Time limit of one conversion, from the moment a worker gets it. */
   timeoutMs: number;
@@ -34,6 +36,7 @@ interface WorkerEvents<T extends Task> {
   ended(ending: Ending, lost: Run<T> | null): void;
 }
 
+/** A job in a worker. */
 export interface Run<T extends Task> {
   readonly task: T;
   began: boolean;

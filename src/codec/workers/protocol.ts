@@ -36,6 +36,7 @@ export interface InputLimits {
   heic: boolean;
 }
 
+/** A message to the worker. */
 export interface WorkerRequest {
   id: number;
   job: ConvertJob;
@@ -137,4 +138,5 @@ export function createLineReader(onLine: (line: string) => void): (text: string)
   };
 }
 
+/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;

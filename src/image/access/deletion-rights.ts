@@ -6,6 +6,7 @@ import { elapsedSince } from '../../lib/stored-time.ts';
 import { type Conversion, conversionOf, type ImageRecord } from '../image.ts';
 import { cutText } from '../upload/filename.ts';
 
+/** Where an upload comes from. */
 export type Uploader = Pick<RequestContext, 'peer' | 'identity' | 'payer'>;
 
 /** Credentials for deleting an image. Any of the three is sufficient. */
@@ -35,6 +36,7 @@ export function createDeletionRights(byAddressMs: number, now: () => number) {
   };
 }
 
+/** Decides who may delete an image. */
 export type DeletionRights = ReturnType<typeof createDeletionRights>;
 
 /** Returns the error for someone who may not delete an image. */

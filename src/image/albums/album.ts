@@ -44,6 +44,7 @@ export const ALBUM_FIELDS: FieldsOf<Omit<AlbumRecord, 'id'>> = {
   guests: { kind: 'text', added: '' },
 };
 
+/** Returns the IDs of its pictures. */
 export function picturesOf({ pictures }: Pick<AlbumRecord, 'pictures'>): string[] {
   return pictures === '' ? [] : pictures.split(' ');
 }

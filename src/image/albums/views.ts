@@ -13,6 +13,7 @@ export function albumUrl(base: string, id: string): string {
   return `${base}/a/${id}`;
 }
 
+/** Returns what is shown of an album. */
 export function albumView(base: string, album: AlbumRecord) {
   const { id, title, unlisted, cover, createdAt } = album;
   const url = albumUrl(base, id);

@@ -29,10 +29,12 @@ export interface ClientRoute {
 
 type Answer = ClientRoute['answer'];
 
+/** Returns the route of an upload. */
 export function uploading(path: string, dialect: Dialect, answer: Answer): ClientRoute {
   return { method: 'POST', path, limit: 'upload', dialect, answer };
 }
 
+/** Returns the route of a deletion, as a method and a path. */
 export function deleting(
   where: `${ClientRoute['method']} /${string}`,
   dialect: Dialect,

@@ -1,6 +1,7 @@
 import { ownerOfKey, placeOf, strayKey } from '../records/blob-keys.ts';
 import type { BlobInfo, BlobStore, ByteRange } from '../store.ts';
 
+/** A file of an image. */
 export interface ImageFile {
   id: string;
   /** True for the image itself, false for a smaller version. */

@@ -9,6 +9,7 @@ import type { Doubts } from './doubts.ts';
 import type { ImageFile } from './files.ts';
 import type { Survey } from './survey.ts';
 
+/** The result of a sweep. */
 export interface SweepReport {
   /** Removed files of deleted images, and files whose time in quarantine was over, and their bytes. */
   removed: number;

@@ -14,6 +14,7 @@ import type { ImageLimits } from '../upload/quota.ts';
 import { tellsPlace } from '../views.ts';
 import { expiryOptions, linkPreview, pictureElement, type Shown } from './page-parts.ts';
 
+/** What the page of an image shows. */
 export interface ImagePage {
   image: ImageRecord;
   /** When the page is made, in ms since 1970: the clock of the browser may be wrong. */

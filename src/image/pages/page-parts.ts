@@ -5,6 +5,7 @@ import type { previewIn } from '../records/links.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageLimits } from '../upload/quota.ts';
 
+/** What all pages of images need. */
 export interface PagesOptions {
   service: ImageService;
   siteOf: SiteOf;

@@ -48,6 +48,7 @@ export function previewOf({ width, height, frames, format }: Sized): Shape {
   return { width: fitting < width ? fitting : null, format: 'jpeg' };
 }
 
+/** Returns the key of the file of that shape. */
 export function shapeKey(image: Keyed, { width, format }: Shape): string {
   if (width === null)
     return format === image.format ? originalKey(image) : `${image.id}-auto.${EXTENSIONS[format]}`;

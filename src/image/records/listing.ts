@@ -15,6 +15,7 @@ interface ListQuery {
 /** Selects a page of all images. */
 type RecentQuery = Pick<ListQuery, 'page' | 'perPage'> & { after?: AccessPlace };
 
+/** Lists images in pages. */
 export interface Listings {
   /** Lists public images, newest first; with `text`, those whose name, ID or format contains it. */
   list(query: ListQuery): Promise<Page<ImageRecord>>;

@@ -8,6 +8,7 @@ const BELIEVED_MS = 60_000;
 const ID_BYTES = 12;
 const FIRST_CAPACITY = 1024;
 
+/** A similar image. */
 export interface Likeness {
   image: ImageRecord;
   /** Number of the 64 bits that differ. */

@@ -2,6 +2,7 @@ import { AppError, message } from '../../errors.ts';
 import { MAX_FORM_BYTES, readForm, readSmallBody } from '../../http/read-body.ts';
 import { readableBytes } from '../../lib/format.ts';
 
+/** The error for an upload above the limit, in bytes. */
 export function tooLarge(maxBytes: number): AppError {
   return new AppError(
     'too_large',

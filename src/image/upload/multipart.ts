@@ -15,6 +15,7 @@ const MAX_HEADER_BYTES = 8192;
 /** Maximum size of everything in a form but its files: text fields, headers and boundaries. */
 export const FORM_OVERHEAD_BYTES = 256 * 1024;
 
+/** How a form carries pictures. */
 export interface FormShape {
   /** Names of the picture fields; errors use the first one. */
   names: readonly [string, ...string[]];

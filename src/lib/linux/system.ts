@@ -43,6 +43,7 @@ export function must(what: string, result: number): number {
   return result;
 }
 
+/** Returns text as a C string. */
 export function cString(text: string): Uint8Array {
   return new TextEncoder().encode(`${text}\0`);
 }

@@ -30,6 +30,7 @@ export interface HttpAnswer {
   retryAfterMs: number | null;
 }
 
+/** A range of a file. */
 export interface FileRange {
   bytes: Buffer;
   /** Size of the whole file. */

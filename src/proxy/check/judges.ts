@@ -26,6 +26,7 @@ export function schemeFor(protocol: Protocol, hasTls: boolean): Scheme {
   return protocol === 'https' || (protocol !== 'http' && hasTls) ? 'https' : 'http';
 }
 
+/** The state of all judges. */
 export interface JudgesState {
   /** The state of all judges together. */
   state: 'unknown' | 'up' | 'down';
@@ -33,6 +34,7 @@ export interface JudgesState {
   judges: RemoteState[];
 }
 
+/** A judge and its state. */
 export interface Judge {
   readonly scheme: Scheme;
   readonly host: string;

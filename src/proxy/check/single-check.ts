@@ -20,6 +20,7 @@ interface Tester {
   payer: string;
 }
 
+/** The outcome of a test. */
 export interface TestOutcome {
   result: Exclude<CheckResult, { verdict: 'unknown' }> | BlindResult;
   /** Country of the proven exit if it is known, otherwise of the proxy. */

@@ -35,6 +35,7 @@ interface Block {
   fetchedAt: number;
 }
 
+/** The state of the witnesses. */
 export interface WitnessesState {
   state: RemotesState;
   witnesses: RemoteState[];

@@ -19,6 +19,7 @@ export interface Problem {
   meant?: string | undefined;
 }
 
+/** The parsed query of the page. */
 export interface PageQuery {
   filter: Partial<ListQuery>;
   sort: Sort;

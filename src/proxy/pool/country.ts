@@ -12,6 +12,7 @@ export type CountryOf = (address: string) => string;
 /** The built-in database holds `{ country_code }`, those of MaxMind and others `{ country: { iso_code } }`. */
 type CountryRecord = CountryResponse & { country_code?: string };
 
+/** Returns the path of the built-in country database. */
 export function builtInCountryDb(): string {
   return assetPath('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb');
 }

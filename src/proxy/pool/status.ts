@@ -5,11 +5,13 @@ import type { RefreshJob } from '../refresh/progress.ts';
 import type { SourceHealth } from '../sources/health.ts';
 import type { Source } from '../sources/source.ts';
 
+/** A list and its health. */
 export interface SourceStatus {
   source: Source;
   health: SourceHealth;
 }
 
+/** The state of the pool. */
 export interface PoolStatus {
   condition: Condition;
   /** When a refresh last succeeded; ms since 1970. */

@@ -28,6 +28,7 @@ export interface RoundOptions
   maxPool: number;
 }
 
+/** A running refresh. */
 export interface Round {
   job: RefreshJob;
   book: SourceBook;

@@ -17,6 +17,7 @@ export interface RunOptions extends RoundOptions {
   observers?: readonly RefreshObserver[] | undefined;
 }
 
+/** Observes the refreshes of this process. */
 export interface RefreshObserver {
   stageEnded?(stage: Stage, ms: number): void;
   ended?(job: RefreshJob): void;

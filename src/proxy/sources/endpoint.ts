@@ -20,6 +20,7 @@ export interface ListedEndpoint {
   tls: boolean;
 }
 
+/** Which entries of a list are accepted. */
 export interface EntryRules {
   /** Accept private and loopback addresses. */
   allowPrivate: boolean;

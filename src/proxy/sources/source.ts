@@ -15,6 +15,7 @@ export interface Parser {
   end(): void;
 }
 
+/** One list of proxies. */
 export interface Source {
   /** Unique; shown as the `source` of the proxies that it named first. */
   name: string;
