@@ -6,33 +6,27 @@ import { once } from '../lib/once.ts';
 import { readText, reasonOf } from './client.ts';
 import { CommandError, usageError } from './exit.ts';
 
-/** A server as it can be reached from outside. */
-interface Exposed {
-  /** Scheme, host and port, with the base path if there is one, without a trailing slash. */
-  url: string;
-  /** Port of the server itself, which only the reverse proxy should be able to reach. */
-  port: number;
-  /** Returns the API description, or `null` if none is served: a proxy in front may withhold it. */
-  readApi(): Promise<Api | null>;
-}
-
 const TIMEOUT_MS = 10_000;
 /** An address reserved for documentation, which nobody has. */
 const FORGED = '192.0.2.77';
 const FOREIGN = 'https://elsewhere.example';
 const CONNECT_MS = 3000;
 
-interface Answer {
-  status: number;
-  headers: Headers;
-  text: string;
+/** @throws {CommandError} if the URL is invalid, or has a user, a query or a fragment. */
+export function exposedAt(text: string, port: number) {
+  const url = publicUrl(text);
+  return {
+    /** Scheme, host and port, with the base path if there is one, without a trailing slash. */
+    url,
+    /** Port of the server itself, which only the reverse proxy should be able to reach. */
+    port,
+    /** Returns the API description, or `null` if none is served: a proxy in front may withhold it. */
+    readApi: once(() => readApi(url)),
+  };
 }
 
-/** @throws {CommandError} if the URL is invalid, or has a user, a query or a fragment. */
-export function exposedAt(text: string, port: number): Exposed {
-  const url = publicUrl(text);
-  return { url, port, readApi: once(() => readApi(url)) };
-}
+/** A server as it can be reached from outside. */
+type Exposed = ReturnType<typeof exposedAt>;
 
 function publicUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -42,7 +36,7 @@ function publicUrl(text: string): string {
   return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
-async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
+async function ask(url: string, init: RequestInit = {}) {
   try {
     const answer = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
     return { status: answer.status, headers: answer.headers, text: await readText(answer) };

@@ -98,7 +98,6 @@ async function unblock(
   return list(blocks);
 }
 
-/** Returns one act for each of the targets. */
 function actsOf(what: 'block.add' | 'block.remove', target: BlockTarget) {
   const given = Object.entries(target).filter(([, value]) => value !== undefined);
   if (given.length === 0) throw new AppError('invalid_body', inEnglish('Give a network, a hash or a phash.'));

@@ -7,14 +7,7 @@ import { type Conversion, conversionOf, type ImageRecord } from '../image.ts';
 import { cutText } from '../upload/filename.ts';
 
 /** Where an upload comes from. */
-export interface Uploader {
-  /** Canonical address. */
-  peer: string;
-  /** The same if it gives the right to delete, otherwise `null`. */
-  identity: string | null;
-  /** Whose budget pays for the conversion. */
-  payer: string;
-}
+export type Uploader = Pick<RequestContext, 'peer' | 'identity' | 'payer'>;
 
 /** Credentials for deleting an image. Any of the three is sufficient. */
 export interface Deleter {
@@ -26,28 +19,25 @@ export interface Deleter {
   log?: { who: string; peer: string; why: string; statement?: string } | undefined;
 }
 
-/** Decides who may delete an image. */
-export interface DeletionRights {
-  /** Returns what a record keeps of its uploader. */
-  ownerOf(from: Uploader): string;
-  mayRemove(image: ImageRecord, by: Deleter): boolean;
-}
-
 /** Prefix of a shared uploader's address. It equals no address, but the administrator can still read it. */
 const SHARED = 'shared ';
 
 /** `byAddressMs`: how long after the upload the uploader's address gives the right. */
-export function createDeletionRights(byAddressMs: number, now: () => number): DeletionRights {
+export function createDeletionRights(byAddressMs: number, now: () => number) {
   return {
-    ownerOf: ({ peer, identity }) => identity ?? `${SHARED}${peer}`,
+    /** Returns what a record keeps of its uploader. */
+    ownerOf: ({ peer, identity }: Uploader) => identity ?? `${SHARED}${peer}`,
 
-    mayRemove(image, { peer, token, admin }) {
+    mayRemove(image: ImageRecord, { peer, token, admin }: Deleter): boolean {
       if (admin || (token !== null && sameHash(sha256(token), image.deleteTokenHash))) return true;
       if (peer === null || peer === '' || peer !== image.uploader) return false;
       return elapsedSince(image.createdAt, now()) < byAddressMs || byAddressMs === Number.POSITIVE_INFINITY;
     },
   };
 }
+
+/** Decides who may delete an image. */
+export type DeletionRights = ReturnType<typeof createDeletionRights>;
 
 /** Returns the error for someone who may not delete an image. */
 export const mayNotDelete = ({ token }: Deleter) =>
