@@ -50,7 +50,7 @@ export interface ImageServiceOptions {
   /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore?: (hash: string, phash?: string | null) => Promise<void>;
   /** Rejects with `forbidden` for an upload that must not be converted. */
-  mayUpload?: (file: { path: string; sha256: string | undefined }) => Promise<void>;
+  mayUpload?: (file: { path: string; sha256: string | undefined; peer: string }) => Promise<void>;
   /**
    * Called with each picture, in the file at `path`, before it is stored. Returns true if it was taken over for
    * review. Rejects if it is refused.

@@ -5,13 +5,17 @@ import { join } from 'node:path';
 import { PNG, withServer } from '../support/servers/running-server.ts';
 import { withFolder } from '../support/temporary.ts';
 
-test('a file whose SHA-256 or MD5 is in BLOCK_HASHES is refused', () =>
+test('a file whose SHA-256 or MD5 is in BLOCK_HASHES is refused, and the log says which and whose', () =>
   withFolder(async (folder) => {
     const path = join(folder, 'hashes.txt');
     for (const kind of ['sha256', 'md5']) {
       await writeFile(path, `${createHash(kind).update(PNG).digest('hex')}  known.png\n`);
       await withServer({ BLOCK_HASHES: path, SERVICES: 'image' }, async (server) => {
         expect((await server.upload()).status).toBe(403);
+        // For those who have to report it.
+        const source = createHash('sha256').update(PNG).digest('hex');
+        const facts = { source, peer: '127.0.0.1' };
+        expect(server.logged).toContainEqual({ message: 'upload in BLOCK_HASHES refused', facts });
         const other = Uint8Array.from([...PNG, 0]);
         expect((await server.send('/api/upload', { method: 'POST', body: other })).status).toBe(201);
       });
