@@ -98,15 +98,8 @@ export async function openHashBlocks(path: string, log: Log) {
   );
   return {
     /** Rejects with `forbidden` for a file in the list. `sha256`: where it is known already; `peer`: for the log. */
-    async mayUpload({
-      path,
-      sha256,
-      peer,
-    }: {
-      path: string;
-      sha256: string | undefined;
-      peer: string;
-    }): Promise<void> {
+    async mayUpload(upload: { path: string; sha256: string | undefined; peer: string }): Promise<void> {
+      const { path, sha256, peer } = upload;
       const { has, hasMd5 } = list;
       const source = sha256 ?? (await hashOf(path, 'sha256'));
       if (!has(source) && !(hasMd5 && has(await hashOf(path, 'md5')))) return;

@@ -153,10 +153,13 @@ function layoutOf(values: Entries): Layout | null {
   const samples = one(TAG.samples, 1);
   const [depth, photometric] = [one(TAG.depth, 1), one(TAG.photometric, -1)];
   const isPlanar = one(TAG.planes, 1) === 2 && samples > 1;
+  // libvips takes it for RGB, unless it is a JPEG.
+  const isYcbcr = photometric === YCBCR && !LOSSY.includes(one(TAG.compression, 1));
+  const isWhole = values.get(TAG.subsampling)?.every((pixels) => pixels === 1) === true;
   const isOurs =
     (((isPlanar && (isTiled || photometric === GREY)) || depth === 12) &&
       (photometric === RGB || photometric === GREY)) ||
-    (depth === 8 && (photometric === LAB || isWholeYcbcr(values)));
+    (depth === 8 && (photometric === LAB || (isYcbcr && isWhole)));
   const isReadable =
     (values.get(TAG.depth) ?? []).every((bits) => bits === depth) &&
     [8, 12, 16].includes(depth) &&
@@ -170,12 +173,6 @@ function layoutOf(values: Entries): Layout | null {
   const [turned, extra] = [one(TAG.turned, 1), values.get(TAG.extra)?.[0]];
   return { width, height, depth, photometric, samples, isPlanar, extra, turned, tile };
 }
-
-/** Reports whether it is YCbCr with as many samples of each, which libvips takes for RGB unless it is a JPEG. */
-const isWholeYcbcr = (values: Entries) =>
-  values.get(TAG.photometric)?.[0] === YCBCR &&
-  !LOSSY.includes(values.get(TAG.compression)?.[0] ?? 1) &&
-  values.get(TAG.subsampling)?.every((one) => one === 1) === true;
 
 type Entries = Map<number, number[]>;
 
