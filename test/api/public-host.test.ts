@@ -62,3 +62,14 @@ test('without a contact there is no such page', () =>
     expect((await server.send('/contact')).status).toBe(404);
     expect((await server.send('/.well-known/security.txt')).status).toBe(404);
   }));
+
+test('a person who sends the form of the page without a token reads that one is needed', () =>
+  withServer({ UPLOAD: 'token', SERVICES: 'image' }, async (server) => {
+    for (const path of ['/api/upload', '/share']) {
+      const body = new FormData();
+      body.set('image', new File([PNG], 'one.png'));
+      const answer = await server.send(path, { method: 'POST', body, headers: { accept: 'text/html' } });
+      const page = expect.stringContaining('<h1>A token is required</h1>');
+      expect([answer.status, await answer.text()]).toEqual([401, page]);
+    }
+  }));
