@@ -131,7 +131,8 @@ export function createApp(options: AppOptions) {
     }
     const envelope = errorResponse(error, requestId);
     const isForeign = dialect ?? table.at(request.url).of(request.method).route.dialect?.(request);
-    if (envelope.status === 401 || isForeign || !isForPerson(request)) return envelope;
+    const isPassword = envelope.status === 401 && error.code !== 'unauthorized';
+    if (isPassword || isForeign || !isForPerson(request)) return envelope;
     return errorPage(web.siteOf(request), error, envelope, requestId);
   }
 

@@ -1,8 +1,8 @@
-import { connect } from 'node:net';
 import { type Finding, fail, ok, unknown, warn } from '../findings/finding.ts';
 import { unbracketed } from '../lib/address.ts';
 import { isRecord, parseForeignJson } from '../lib/foreign-json.ts';
 import { once } from '../lib/once.ts';
+import { isAnswered } from '../start/listen.ts';
 import { readText, reasonOf } from './client.ts';
 import { CommandError, usageError } from './exit.ts';
 
@@ -131,12 +131,7 @@ async function checkPastProxy({ url, port }: Exposed): Promise<Finding> {
       'Put a reverse proxy in front, and set HOST=127.0.0.1.',
     );
   }
-  const isThere = await new Promise<boolean>((resolve) => {
-    const socket = connect({ host: unbracketed(hostname), port, timeout: CONNECT_MS });
-    socket.once('connect', () => resolve(true)).once('timeout', () => resolve(false));
-    socket.once('error', () => resolve(false)).once('close', () => resolve(false));
-    socket.once('connect', () => socket.destroy()).once('timeout', () => socket.destroy());
-  });
+  const isThere = await isAnswered({ host: unbracketed(hostname), port, timeout: CONNECT_MS });
   if (!isThere) return ok(`port ${port} cannot be reached past the proxy`);
   return fail(
     `port ${port} can be reached past the proxy`,

@@ -134,16 +134,18 @@ describe('an image is deleted', () => {
 describe('an image is not deleted', () => {
   test('by a stranger, whatever token is made up', async () => {
     const [image, other] = [await upload(), await upload()];
-    for (const headers of [
-      {},
-      { 'x-delete-token': 'x' },
-      { 'x-delete-token': other.delete_token },
-      { authorization: 'Bearer not-the-administrator' },
-      { 'x-forwarded-for': UPLOADER },
-    ] as Record<string, string>[]) {
+    const none = 'Only the uploader may delete an image. Send its delete token.';
+    for (const [headers, error = 'The delete token is wrong.'] of [
+      [{}, none],
+      [{ 'x-delete-token': 'x' }],
+      [{ 'x-delete-token': other.delete_token }],
+      [{ authorization: 'Bearer not-the-administrator' }],
+      [{ authorization: `Bearer picpool_${'u'.repeat(43)}` }, none],
+      [{ 'x-forwarded-for': UPLOADER }, none],
+    ] as [Record<string, string>, string?][]) {
       const answer = await remove(image.id, headers, STRANGER);
       expect(answer.status).toBe(403);
-      expect(await json(answer)).toMatchObject({ success: false, code: 'forbidden' });
+      expect(await json(answer)).toMatchObject({ success: false, code: 'forbidden', error });
     }
     expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
   });

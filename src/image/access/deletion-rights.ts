@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../errors.ts';
+import { bearerOf } from '../../http/dialect.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { sha256 } from '../../lib/secret.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
@@ -39,11 +40,14 @@ export function createDeletionRights(byAddressMs: number, now: () => number) {
 /** Decides who may delete an image. */
 export type DeletionRights = ReturnType<typeof createDeletionRights>;
 
+/** With which the tokens begin that the operator issues: clients send theirs to every path. */
+const ISSUED = 'picpool_';
+
 /** Returns the error for someone who may not delete an image. */
 export const mayNotDelete = ({ token }: Deleter) =>
   new AppError(
     'forbidden',
-    token === null
+    token === null || token.startsWith(ISSUED)
       ? 'Only the uploader may delete an image. Send its delete token.'
       : 'The delete token is wrong.',
   );
@@ -85,8 +89,7 @@ export function deleterOf(request: Request, context: RequestContext): Deleter {
 
 /** Returns the delete token of a header: `X-Delete-Token`, or a bearer token. */
 export function tokenOf({ headers }: Request): string | null {
-  const bearer = /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
-  return headers.get('x-delete-token') || (bearer ?? null);
+  return headers.get('x-delete-token') || bearerOf(headers.get('authorization'));
 }
 
 /**

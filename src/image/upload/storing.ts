@@ -31,7 +31,9 @@ export interface StoringOptions {
   /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore: (hash: string, phash?: string | null) => Promise<void>;
   /** Rejects with `forbidden` for an uploaded file that must not be converted. */
-  mayUpload: ((file: { path: string; sha256: string | undefined }) => Promise<void>) | undefined;
+  mayUpload:
+    | ((file: { path: string; sha256: string | undefined; peer: string }) => Promise<void>)
+    | undefined;
   /**
    * Called with each picture, in the file at `path`, before it is stored. Returns true if it was taken over for
    * review. Rejects if it is refused.
@@ -108,7 +110,7 @@ export function createStoring(options: StoringOptions): Storing {
       const { format, quality, stripExif, maxWidth, maxHeight, password, title, alt } = wanted;
       const audience = audienceOf(wanted, rules, now());
       if (source !== undefined) await mayStore(source);
-      await mayUpload?.({ path, sha256: source });
+      await mayUpload?.({ path, sha256: source, peer: from.peer });
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
