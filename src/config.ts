@@ -234,7 +234,7 @@ export const settings = {
   IMAGE_MAX_EXPIRY: expiry('10y', 'Maximum `expires_in` of uploads, such as 30d or 1y; `never`: no maximum.'),
   IMAGE_CACHE_MAX_AGE: duration(
     '24h',
-    'How long caches may keep a public file, but not beyond its expiry.',
+    'How long caches may keep a public file, but not beyond its expiry, and without one, not for more than a tenth of `IMAGE_RETENTION`.',
     '0s',
   ),
   IMAGE_RETENTION: duration(

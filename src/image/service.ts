@@ -111,7 +111,7 @@ export async function createImageService(options: ImageServiceOptions) {
     folder,
     ...protection,
     ...createListings(images, limits, now),
-    ...createCaching(limits.cacheMaxAgeMs, now),
+    ...createCaching(limits, now),
     ...ownerActions,
     ...upkeep,
     ...storing,

@@ -1,14 +1,19 @@
 import type { ImageRecord } from '../image.ts';
 import type { ByteRange } from '../store.ts';
+import type { ImageLimits } from '../upload/quota.ts';
 
 /** Seconds for which caches may serve an expired answer while they revalidate it. */
 export const STALE_S = 60;
 
 /** How long caches may keep files of images. */
-export function createCaching(maxAgeMs: number, now: () => number) {
+export function createCaching(
+  { cacheMaxAgeMs: maxAgeMs, retentionMs }: Pick<ImageLimits, 'cacheMaxAgeMs' | 'retentionMs'>,
+  now: () => number,
+) {
   function cacheSeconds({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): number {
     // What caches serve while they revalidate must not outlast the picture either.
-    const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now() - STALE_S * 1000;
+    // Views in caches are not seen, and what is not viewed is removed.
+    const leftMs = expiresAt === null ? retentionMs / 10 : expiresAt - now() - STALE_S * 1000;
     return Math.max(0, Math.floor(Math.min(maxAgeMs, leftMs) / 1000));
   }
 
