@@ -6,6 +6,8 @@ import { readUsage, type Usage } from '../access/usage.ts';
 import { createIssuer } from '../admin/token-routes.ts';
 import { choice, rate } from '../config-values.ts';
 import { formatTimestamp } from '../lib/clock.ts';
+import { formatExpiry } from '../lib/expiry.ts';
+import { readableBytes } from '../lib/format.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
 import { openAudit } from '../start/audit.ts';
 import { defineCommand } from './command.ts';
@@ -75,7 +77,7 @@ is printed once and stored nowhere: the records hold only its SHA-256.
 function listed(tokens: Token[], usage: Record<string, Usage>): string {
   const rows = tokens.map(({ id, name, role, rate, quota, createdAt }) => {
     const who = `${id}  ${role.padEnd(7)}  ${formatTimestamp(createdAt)}  ${name}`;
-    return `${who}  rate ${written(rate)}  quota ${written(quota)}  ${usedBy(usage[id])}\n`;
+    return `${who}  rate ${written(rate, String)}  quota ${written(quota, readableBytes)}  ${usedBy(usage[id])}\n`;
   });
   return rows.join('');
 }
@@ -83,9 +85,11 @@ function listed(tokens: Token[], usage: Record<string, Usage>): string {
 function usedBy(usage: Usage | undefined): string {
   if (usage === undefined) return 'unused';
   const { requests, bytes, lastAt } = usage;
-  return `used ${requests} times, ${bytes} bytes, last ${formatTimestamp(lastAt)}`;
+  return `used ${requests} times, ${readableBytes(bytes)}, last ${formatTimestamp(lastAt)}`;
 }
 
-function written(bucket: Bucket | null): string {
-  return bucket === null ? 'none' : `${bucket.capacity}/${Math.round(bucket.capacity / bucket.perSecond)}s`;
+function written(bucket: Bucket | null, amountOf: (amount: number) => string): string {
+  if (bucket === null) return 'none';
+  const { capacity, perSecond } = bucket;
+  return `${amountOf(capacity)}/${formatExpiry(Math.round(capacity / perSecond) * 1000)}`;
 }

@@ -30,7 +30,7 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
       expect([again.code, again.stderr]).toEqual([1, 'picpool: There is already a token named laptop.\n']);
       const listed = await cli(['token', 'list'], { env, runtime: 'deno' });
       expect(listed.stdout).toMatch(
-        /^[0-9a-f]{12} {2}upload {3}\S+ \S+ {2}laptop {2}rate 60\/3600s {2}quota 1073741824\/86400s {2}unused\n$/,
+        /^[0-9a-f]{12} {2}upload {3}\S+ \S+ {2}laptop {2}rate 60\/1h {2}quota 1 GiB\/1d {2}unused\n$/,
       );
       expect(listed.stdout).not.toContain(made.stdout.trim());
       expect((await cli(['token', 'revoke', 'laptop'], { env })).code).toBe(0);

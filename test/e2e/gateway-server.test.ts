@@ -224,6 +224,6 @@ test('with a token of the role nobody comes in without one, from the moment on t
   });
   await closed.stop();
   const { stdout: listed } = await cli(['token', 'list'], { env });
-  expect(listed).toMatch(/ reader .* used [1-9]\d* times, [1-9]\d+ bytes, last \d{4}-/);
+  expect(listed).toMatch(/ reader .* used [1-9]\d* times, [\d.]+ [KMG]?B, last \d{4}-/);
   expect(listed).not.toMatch(/ other .* used/);
 }, 180_000);
