@@ -36,13 +36,15 @@ export interface LoggerOptions {
   addresses?: 'full' | 'hashed' | 'off';
 }
 
+/** One for all logs of the process, so that a client can be found in both. */
+const KEY = randomBytes(32);
+
 /** Returns what `LOG_ADDRESSES` leaves of a client's address. */
 export function createHiding(addresses: LoggerOptions['addresses']): (peer: string) => string | undefined {
-  const key = randomBytes(32);
   return (peer) => {
     if (addresses === 'full') return peer;
     if (addresses === 'off') return undefined;
-    return createHmac('sha256', key).update(peer).digest('hex').slice(0, 12);
+    return createHmac('sha256', KEY).update(peer).digest('hex').slice(0, 12);
   };
 }
 
