@@ -1,5 +1,12 @@
 import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
-import { type ImageStore, type Page, type PageQuery, type Place, placeOf } from '../../src/image/store.ts';
+import {
+  type ImageStore,
+  type Page,
+  type PageQuery,
+  type Place,
+  pageOf,
+  placeOf,
+} from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createFollower } from '../../src/lib/follower.ts';
 import type { ImageReplica } from '../replicas.ts';
@@ -132,9 +139,7 @@ export function createImageList({
         total = count;
         return found;
       });
-      const items = records.slice(0, limit);
-      const last = items.at(-1);
-      return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
+      return { ...pageOf(records, limit), total, exact: true };
     },
 
     async prepare(signal) {
