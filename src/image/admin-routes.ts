@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Description } from '../http/describe.ts';
+import { type Description, success } from '../http/describe.ts';
 import { type Call, type Route, route } from '../http/route.ts';
 import { ALIKE_BITS } from '../lib/bits.ts';
 import { integer, nullable, text } from '../lib/schema.ts';
@@ -36,20 +36,17 @@ const listAllQuery = Type.Object({
   ),
 });
 
-const answer = Type.Object({
-  success: Type.Literal(true),
-  page: Type.Integer(),
-  per_page: Type.Integer(),
-  next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
-  images: Type.Array(image),
-});
-
 const about: Description = {
   id: 'listAllImages',
   tag: 'Administration',
   summary: 'List all images with their uploaders',
   answers: {
-    200: { description: 'One page of results. Pages past the end are empty.', schema: answer },
+    200: success('One page of results. Pages past the end are empty.', {
+      page: Type.Integer(),
+      per_page: Type.Integer(),
+      next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
+      images: Type.Array(image),
+    }),
   },
   errors: [400, 404],
 };

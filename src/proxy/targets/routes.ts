@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Description } from '../../http/describe.ts';
+import { type Description, success } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
 import { integer, named, nullable, text } from '../../lib/schema.ts';
 import { partOf, partQuery } from '../schemas.ts';
@@ -17,12 +17,10 @@ const targetSchema = named('Target', {
   ),
 });
 
-const targetsSchema = Type.Object({
-  success: Type.Literal(true),
-  total: integer('Number of targets that you may see.'),
-  count: integer('Number of targets in this response.'),
-  targets: Type.Array(targetSchema),
-});
+const targetExample = {
+  ...{ name: 'search', site: 'example.com', url: 'https://www.example.com/' },
+  ...{ proxies: 212, working: 140, success: 0.682 },
+};
 
 const targetsQuery = partQuery('targets');
 
@@ -32,25 +30,15 @@ const about: Description = {
   description:
     'Sites for which the server knows which proxies reach them. Everyone sees the targets named by the operator. The others show what users visit, so only the administrator sees them.',
   answers: {
-    200: {
-      description: 'The targets with their results.',
-      schema: targetsSchema,
-      example: {
-        success: true,
-        total: 1,
-        count: 1,
-        targets: [
-          {
-            name: 'search',
-            site: 'example.com',
-            url: 'https://www.example.com/',
-            proxies: 212,
-            working: 140,
-            success: 0.682,
-          },
-        ],
+    200: success(
+      'The targets with their results.',
+      {
+        total: integer('Number of targets that you may see.'),
+        count: integer('Number of targets in this response.'),
+        targets: Type.Array(targetSchema),
       },
-    },
+      { total: 1, count: 1, targets: [targetExample] },
+    ),
   },
   errors: [400],
 };
