@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import { type Description, success } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { ignoreGone } from '../image/records/missing.ts';
 import { cutText } from '../image/upload/filename.ts';
 import { formatTimestamp } from '../lib/clock.ts';
@@ -42,7 +43,6 @@ export interface ReportParts {
 }
 
 const MAX_CONTACT = 200;
-const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const id = text('ID of 12 letters and digits.', { pattern: '^[0-9A-Za-z]{12}$' });
 const reportBody = Type.Object({
   image: Type.Optional(id),
@@ -119,8 +119,7 @@ export function reportRoutes(at: ReportParts): Route[] {
     }),
     route(
       'GET /api/reports/:receipt',
-      async ({ params }) =>
-        Response.json({ success: true, state: await at.cases.stateOf(params.receipt) }, NO_STORE),
+      async ({ params }) => unkept({ success: true, state: await at.cases.stateOf(params.receipt) }),
       { about: about.state },
     ),
     route('GET /api/admin/reports', () => listCases(at), { admin: 'or moderator', about: about.cases }),
@@ -151,7 +150,7 @@ async function record(
 async function reportByApi(at: ReportParts, { body, context }: Call<{ body: typeof reportBody }>) {
   const receipt = await record(at, context, body);
   const url = `${context.origin}${at.path}/report/${receipt}`;
-  return Response.json({ success: true, receipt, url }, { ...NO_STORE, status: 201 });
+  return unkept({ success: true, receipt, url }, 201);
 }
 
 async function reportByForm(at: ReportParts, { body, context }: Call<{ body: URLSearchParams }>) {
@@ -194,7 +193,7 @@ async function listCases({ cases }: ReportParts): Promise<Response> {
     ...{ subject, since: formatTimestamp(since), count, images: pictures },
     reports: reports.map(({ reason, text, contact }) => ({ reason, text, contact })),
   }));
-  return Response.json({ success: true, cases: open }, NO_STORE);
+  return unkept({ success: true, cases: open });
 }
 
 async function decideByApi(at: ReportParts, { request, body, context }: Call<{ body: typeof decideBody }>) {

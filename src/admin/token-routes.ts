@@ -5,6 +5,7 @@ import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import { type Description, success } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { integer, oneOf, text } from '../lib/schema.ts';
 import type { By } from './desk.ts';
@@ -78,8 +79,6 @@ const about = {
   },
 } satisfies Record<string, Description>;
 
-const NO_STORE = { 'cache-control': 'no-store' };
-
 /** Tokens over the API, for administrators. */
 export function tokenRoutes(at: TokenDesk): Route[] {
   const admin = 'always';
@@ -101,13 +100,13 @@ async function list({ tokens, readUsage }: TokenDesk): Promise<Response> {
     requests: usage[id]?.requests ?? 0,
     last_used: usage[id] ? formatTimestamp(usage[id].lastAt) : null,
   }));
-  return Response.json({ success: true, tokens: answer }, { headers: NO_STORE });
+  return unkept({ success: true, tokens: answer });
 }
 
 async function create({ issuer }: TokenDesk, { body, context }: Call<{ body: typeof newBody }>) {
   const { name, role } = body;
   const token = await issuer.create(name, role, { who: context.actor, peer: context.peer });
-  return Response.json({ success: true, name, role, token }, { status: 201, headers: NO_STORE });
+  return unkept({ success: true, name, role, token }, 201);
 }
 
 async function revoke(at: TokenDesk, { params, context }: Call<{ params: typeof named }>) {

@@ -4,6 +4,7 @@ import { forwardedBy } from '../http/client/clients.ts';
 import { isLocal } from '../http/context.ts';
 import { type Description, success } from '../http/describe.ts';
 import { type Call, type Caller, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { flag, integer, named, nullable, text } from '../lib/schema.ts';
@@ -20,7 +21,6 @@ export interface GatewayDoor {
   report(witness: Witness, report: ExitReport): Verdict;
 }
 
-const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const REST = '^[1-9][0-9]{0,5}[smhd]$';
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 const id = integer('ID of the proxy: `X-Picpool-Proxy`.', { minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
@@ -130,7 +130,7 @@ export function gatewayRoutes(door: GatewayDoor | null): Route[] {
     }),
     route(
       'GET /api/gateway/requests',
-      () => Response.json({ success: true, requests: opened().journal.latest().map(viewOf) }, NO_STORE),
+      () => unkept({ success: true, requests: opened().journal.latest().map(viewOf) }),
       { admin: 'always', about: showingLatest },
     ),
   ];
@@ -172,7 +172,7 @@ function takeReport(door: GatewayDoor, call: Call<{ body: typeof reportBody }>):
   const address = exit && (canonicalAddress(unbracketed(exit)) ?? exit);
   const restMs = rest && Number(rest.slice(0, -1)) * SECONDS[rest.at(-1) as keyof typeof SECONDS] * 1000;
   const report = { session, exit: address, id, site, ok, error, restMs: restMs || undefined };
-  return Response.json({ success: true, ...door.report(witness, report) }, NO_STORE);
+  return unkept({ success: true, ...door.report(witness, report) });
 }
 
 /** Shows which exit served the caller last. */
@@ -181,7 +181,7 @@ function showLast(door: GatewayDoor, call: Call<{ query: typeof lastQuery }>): R
   const entry = door.journal.last(id, call.query.session ?? null);
   if (entry === undefined)
     throw new AppError('not_found', inEnglish('No request of yours has been answered yet.'));
-  return Response.json({ success: true, request: viewOf(entry) }, NO_STORE);
+  return unkept({ success: true, request: viewOf(entry) });
 }
 
 function viewOf(entry: Entry): Static<typeof entrySchema> {

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { type Description, success } from '../http/describe.ts';
 import { type Call, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { ALIKE_BITS } from '../lib/bits.ts';
 import { integer, nullable, text } from '../lib/schema.ts';
 import type { ImageRecord } from './image.ts';
@@ -84,10 +85,8 @@ async function list(
     const { uploader, hash, phash } = image;
     return { ...facts, uploader, hash, phash, ...likeness };
   });
-  return Response.json(
-    { success: true, page, per_page: perPage, next: listed.next && formatAccessCursor(listed.next), images },
-    { headers: { 'cache-control': 'no-store' } },
-  );
+  const next = listed.next && formatAccessCursor(listed.next);
+  return unkept({ success: true, page, per_page: perPage, next, images });
 }
 
 /** An image and, with `near`, its distance from that image. */

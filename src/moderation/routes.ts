@@ -3,6 +3,7 @@ import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import { type Description, success } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { text } from '../lib/schema.ts';
 import type { Blocks, BlockTarget } from './blocks.ts';
@@ -75,7 +76,7 @@ async function list(blocks: Blocks): Promise<Response> {
     entries.map((one) => ({ ...one, since: formatTimestamp(one.since) }));
   const { networks, hashes, phashes } = await blocks.list();
   const answer = { networks: dated(networks), hashes: dated(hashes), phashes: dated(phashes) };
-  return Response.json({ success: true, ...answer }, { headers: { 'cache-control': 'no-store' } });
+  return unkept({ success: true, ...answer });
 }
 
 async function block(

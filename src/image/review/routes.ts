@@ -3,6 +3,7 @@ import type { Audit } from '../../audit/audit.ts';
 import { FORMATS } from '../../codec/format.ts';
 import { type Description, success } from '../../http/describe.ts';
 import { type Call, json, type Route, route } from '../../http/route.ts';
+import { unkept } from '../../http/unkept.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
 import { nullable, oneOf, text } from '../../lib/schema.ts';
 import type { ImageRecord } from '../image.ts';
@@ -66,8 +67,7 @@ export function imageReviewRoutes(reviews: Reviews, audit: Pick<Audit, 'act' | '
 }
 
 async function list(reviews: Reviews): Promise<Response> {
-  const images = (await reviews.list()).map(viewOf);
-  return Response.json({ success: true, images }, { headers: { 'cache-control': 'no-store' } });
+  return unkept({ success: true, images: (await reviews.list()).map(viewOf) });
 }
 
 async function showFile(reviews: Reviews, id: string): Promise<Response> {

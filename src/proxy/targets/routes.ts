@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Description, success } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
+import { unkept } from '../../http/unkept.ts';
 import { integer, named, nullable, text } from '../../lib/schema.ts';
 import { partOf, partQuery } from '../schemas.ts';
 import type { TargetFacts, Targets } from './targets.ts';
@@ -53,10 +54,7 @@ export function targetRoutes(targets: KnownTargets): Route[] {
 function list(targets: KnownTargets, { query, context }: Call<{ query: typeof targetsQuery }>): Response {
   const all = targets.known().filter(({ named }) => context.admin || named !== null);
   const page = partOf(all, query).map(targetView);
-  return Response.json(
-    { success: true, total: all.length, count: page.length, targets: page },
-    { headers: { 'cache-control': 'no-store' } },
-  );
+  return unkept({ success: true, total: all.length, count: page.length, targets: page });
 }
 
 function targetView({ named, site, facts }: TargetFacts): Static<typeof targetSchema> {
