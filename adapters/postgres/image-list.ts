@@ -1,5 +1,5 @@
 import type { ImageRecord } from '../../src/image/image.ts';
-import { type ImageStore, placeOf } from '../../src/image/store.ts';
+import { type ImageStore, pageOf } from '../../src/image/store.ts';
 import type { PostgresConnection } from './connection.ts';
 import { behind, publicTotal, RECORD } from './image-rows.ts';
 import { createImageSearch } from './image-search.ts';
@@ -30,9 +30,7 @@ export function createImageList(
     );
     const total = found[0]?.total ?? 0;
     const records = found.flatMap(({ total: _, ...record }) => (record.id === null ? [] : record));
-    const items = records.slice(0, limit);
-    const last = items.at(-1);
-    return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
+    return { ...pageOf(records, limit), total, exact: true };
   };
 }
 

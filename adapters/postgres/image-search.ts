@@ -1,6 +1,6 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import { needlesOf } from '../../src/image/records/searched.ts';
-import { MOST_COUNTED, type Page, type PageQuery, type Place, placeOf } from '../../src/image/store.ts';
+import { MOST_COUNTED, type Page, type PageQuery, type Place, pageOf } from '../../src/image/store.ts';
 import { arrayOf, type PostgresConnection, type Value } from './connection.ts';
 import { askedGrams } from './image-grams.ts';
 import { behind, publicTotal, RECORD } from './image-rows.ts';
@@ -135,10 +135,7 @@ export function createImageSearch(
         named = found.matched;
       }
     }
-    const items = found.records.slice(0, limit);
-    const last = items.at(-1);
-    const next = last && found.records.length > limit ? placeOf(last) : null;
-    return { items, next, ...(await total()) };
+    return { ...pageOf(found.records, limit), ...(await total()) };
 
     async function total(): Promise<Pick<Page<ImageRecord>, 'total' | 'exact'>> {
       if (isWhole(top)) return bounded(top.matched);

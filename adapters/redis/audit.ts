@@ -1,5 +1,6 @@
 import type { AuditStore, StagedEntry } from '../../src/audit/store.ts';
 import { type RedisConnection, script } from './connection.ts';
+import { pairs } from './log.ts';
 
 /**
  * A Redis whose memory is full accepts an act because its scripts begin by deleting, even if there is nothing to delete.
@@ -80,9 +81,7 @@ export function createRedisAudit(redis: RedisConnection): AuditStore {
   const keys = ['records', 'times', 'days', 'open', 'subjects'].map((name) => redis.key('audit', name));
   const ask = async (text: ReturnType<typeof script>, ...values: (string | number)[]) => {
     const flat = (await redis.run('safe', text, keys, values)) as string[];
-    return flat.flatMap((one, place) =>
-      place % 2 === 0 ? { ...JSON.parse(one), stage: Number(flat[place + 1]) as StagedEntry['stage'] } : [],
-    ) as StagedEntry[];
+    return pairs(flat).map(([one, stage]): StagedEntry => ({ ...JSON.parse(one), stage: Number(stage) }));
   };
   const byTime = (one: StagedEntry, other: StagedEntry) => one.at - other.at || (one.id < other.id ? -1 : 1);
 

@@ -3,6 +3,7 @@ import type { ImageChange, ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { type Arg, type RedisConnection, type Script, script } from './connection.ts';
 import { DECODE, encodeImage, imageField as field } from './image-codec.ts';
+import type { ImageReader } from './image-reader.ts';
 import { COUNT, LOAD, REMOVE } from './image-scripts.ts';
 import { LOG } from './log.ts';
 
@@ -124,23 +125,20 @@ interface ImageExpiryOptions {
   redis: RedisConnection;
   /** As the scripts need them. */
   keys: string[];
-  /** Returns the record, both stored and parsed. Rejects with `unavailable` if it cannot be read. */
-  find(id: string): Promise<{ text: string; image: ImageRecord } | null>;
-  /** Returns the records of `load`, without unreadable ones. */
-  toRecords(loaded: unknown): ImageRecord[];
+  reader: Pick<ImageReader, 'find' | 'toRecords'>;
   /** Must be awaited after lists have changed. */
   catchUp(): Promise<void>;
 }
 
 /** Changes of images over Redis, their views and their expiry. */
-export function createImageExpiry({ redis, keys, find, toRecords, catchUp }: ImageExpiryOptions): Expiry {
+export function createImageExpiry({ redis, keys, reader, catchUp }: ImageExpiryOptions): Expiry {
   const ended = keys[9] ?? '';
   const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
 
   return {
     async change(id, change: ImageChange) {
       for (;;) {
-        const found = await find(id);
+        const found = await reader.find(id);
         if (!found) return null;
         const image = { ...found.image, ...change };
         const done = await run(CHANGE, id, found.text, encodeImage(image, newMark()));
@@ -164,7 +162,7 @@ export function createImageExpiry({ redis, keys, find, toRecords, catchUp }: Ima
         const most = limit - records.length;
         const answer = await run(ENDED_BY, time, offset, most);
         const [passed, forgotten, loaded] = answer as [number, number, unknown];
-        records.push(...toRecords(loaded));
+        records.push(...reader.toRecords(loaded));
         offset += passed;
         if (passed + forgotten < most) break;
       }

@@ -1,5 +1,5 @@
 import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
-import { type ImageStore, type Page, type PageQuery, type Place, placeOf } from '../../src/image/store.ts';
+import { type Page, type PageQuery, type Place, pageOf, placeOf } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createFollower } from '../../src/lib/follower.ts';
 import type { ImageReplica } from '../replicas.ts';
@@ -28,13 +28,6 @@ interface ImageListOptions {
   openReplica: () => Promise<ImageReplica>;
 }
 
-interface ImageList extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
-  /** Updates the replica from the server. */
-  catchUp(): Promise<void>;
-  /** Returns how outdated the replica is if it could not read from the server, in ms. */
-  lagMs(): number;
-}
-
 /** Lists, answered by the server, and searches, answered by a replica that follows the server's log of changes. */
 export function createImageList({
   redis,
@@ -43,7 +36,7 @@ export function createImageList({
   reader: { toRecord, toRecords, readable },
   unreadable,
   openReplica,
-}: ImageListOptions): ImageList {
+}: ImageListOptions) {
   const stopping = new AbortController();
 
   const follower = createFollower<ImageReplica, Change>({
@@ -120,10 +113,12 @@ export function createImageList({
   }
 
   return {
+    /** Updates the replica from the server. */
     catchUp: follower.catchUp,
+    /** Returns how outdated the replica is if it could not read from the server, in ms. */
     lagMs: follower.lagMs,
 
-    async list(query) {
+    async list(query: PageQuery): Promise<Page<ImageRecord>> {
       const { text = '', after, offset, limit } = query;
       if (text !== '') return search(query);
       let total = 0;
@@ -132,12 +127,10 @@ export function createImageList({
         total = count;
         return found;
       });
-      const items = records.slice(0, limit);
-      const last = items.at(-1);
-      return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
+      return { ...pageOf(records, limit), total, exact: true };
     },
 
-    async prepare(signal) {
+    async prepare(signal: AbortSignal): Promise<void> {
       signal.addEventListener('abort', () => stopping.abort(), { once: true });
       while (!signal.aborted) {
         const followed = await follower.whole().catch(() => null);
@@ -146,7 +139,7 @@ export function createImageList({
       }
     },
 
-    preparing() {
+    preparing(): string | null {
       const present = follower.present();
       if (present?.complete) return present.view.preparing();
       return present && 'The images are being read for the search.';

@@ -1,5 +1,6 @@
 import { AppError } from '../../src/errors.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
+import { slices } from '../../src/lib/batches.ts';
 import type { Arg, Script } from './connection.ts';
 import { decodeImage } from './image-codec.ts';
 import { READ } from './image-scripts.ts';
@@ -11,23 +12,14 @@ export type Read = (script: Script, ...args: Arg[]) => Promise<unknown>;
 /** ID, record, last access and views, as the scripts return them. */
 type Row = [id: string, text: string, access: string, views: string];
 
-/** Reads records from the answers of scripts. Unreadable ones are recorded and skipped. */
-export interface ImageReader {
+export function createImageReader(read: Read, unreadable: Pick<Unreadable, 'read'>) {
   /** Returns the record, or `null` if it cannot be read. */
-  toRecord(row: Row): ImageRecord | null;
-  toRecords(answer: unknown): ImageRecord[];
-  /** Returns the record, both stored and parsed. Rejects with `unavailable` if it cannot be read. */
-  find(id: string): Promise<{ text: string; image: ImageRecord } | null>;
-  /** Returns up to `most` readable records of a list that `fetch` returns in slices. */
-  readable(most: number, fetch: (offset: number, most: number) => Promise<unknown>): Promise<ImageRecord[]>;
-}
-
-export function createImageReader(read: Read, unreadable: Pick<Unreadable, 'read'>): ImageReader {
   const toRecord = ([id, text, access, views]: Row) =>
     unreadable.read(id, () => decodeImage(id, text, Number(access), Number.parseInt(views, 10)));
 
   const toRecords = (answer: unknown) => rowsOf(answer).flatMap((row) => toRecord(row) ?? []);
 
+  /** Returns the record, both stored and parsed. Rejects with `unavailable` if it cannot be read. */
   async function find(id: string): Promise<{ text: string; image: ImageRecord } | null> {
     const [found] = rowsOf(await read(READ, id));
     if (!found) return null;
@@ -36,6 +28,7 @@ export function createImageReader(read: Read, unreadable: Pick<Unreadable, 'read
     throw new AppError('unavailable', 'The record of this image cannot be read.');
   }
 
+  /** Returns up to `most` readable records of a list that `fetch` returns in slices. */
   async function readable(
     most: number,
     fetch: (offset: number, most: number) => Promise<unknown>,
@@ -54,11 +47,7 @@ export function createImageReader(read: Read, unreadable: Pick<Unreadable, 'read
   return { toRecord, toRecords, find, readable };
 }
 
-export function rowsOf(answer: unknown): Row[] {
-  const flat = answer as string[];
-  const found: Row[] = [];
-  for (let index = 0; index < flat.length; index += 4) {
-    found.push([flat[index] ?? '', flat[index + 1] ?? '', flat[index + 2] ?? '', flat[index + 3] ?? '']);
-  }
-  return found;
-}
+/** Reads records from the answers of scripts. Unreadable ones are recorded and skipped. */
+export type ImageReader = ReturnType<typeof createImageReader>;
+
+export const rowsOf = (answer: unknown) => [...slices(answer as string[], 4)] as Row[];

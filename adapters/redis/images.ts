@@ -143,7 +143,7 @@ export function createRedisImages(
       };
     },
 
-    ...createImageExpiry({ redis, keys: all, find, toRecords, catchUp }),
+    ...createImageExpiry({ redis, keys: all, reader, catchUp }),
     ...createImageRepair(redis, all),
   };
 }

@@ -1,3 +1,4 @@
+import { slices } from '../../src/lib/batches.ts';
 import type { ChangeLog } from '../../src/lib/follower.ts';
 import { type RedisConnection, script } from './connection.ts';
 
@@ -70,13 +71,7 @@ export function createChangeLog(
 }
 
 /** Splits `[id, value, id, value]` into pairs. */
-export function pairs(flat: readonly (string | null)[]): Change[] {
-  const changes: Change[] = [];
-  for (let index = 0; index < flat.length; index += 2) {
-    changes.push([flat[index] ?? '', flat[index + 1] ?? null]);
-  }
-  return changes;
-}
+export const pairs = (flat: readonly (string | null)[]) => [...slices(flat, 2)] as Change[];
 
 /**
  * Yields the members of a hash or sorted set with their values, in batches that are not empty. Members that are there

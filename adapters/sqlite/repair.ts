@@ -1,10 +1,9 @@
 import { copyFile, link, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AppError, inEnglish } from '../../src/errors.ts';
-import type { Runtime, SqliteDatabase, SqliteStatement } from '../../src/runtime/runtime.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
 import type { Repaired } from '../adapter.ts';
-import { type Database, openDatabase } from './database.ts';
-import { translate } from './errors.ts';
+import { type Database, openDatabase, wrap } from './database.ts';
 
 /** Suffixes of a database and its additional files. */
 const ENDS = ['', '-wal', '-shm'];
@@ -31,7 +30,7 @@ export async function repairDatabase(
     intoOneFile(target);
   } finally {
     await target.close();
-    source.close();
+    await source.close();
   }
   if (Object.values(salvaged.rows).every((count) => count === 0)) {
     for (const end of ENDS) await rm(fresh + end, { force: true });
@@ -70,37 +69,19 @@ async function sync(path: string): Promise<void> {
 }
 
 /** Locks out all other processes meanwhile. */
-async function openAlone(openSqlite: Runtime['openSqlite'], path: string): Promise<SqliteDatabase> {
-  const database = closable(await openSqlite(path));
+async function openAlone(openSqlite: Runtime['openSqlite'], path: string): Promise<Database> {
+  const database = wrap(await openSqlite(path));
   try {
     database.prepare('PRAGMA locking_mode = EXCLUSIVE').all();
     database.prepare('BEGIN EXCLUSIVE').run();
     database.prepare('ROLLBACK').run();
-  } catch (error) {
-    const fault = translate(error);
+  } catch (fault) {
     if (fault instanceof AppError && /is (busy|locked)/.test(fault.message)) {
-      database.close();
+      await database.close();
       throw new AppError('unavailable', inEnglish(`A server is using ${path}; stop it first.`));
     }
   }
   return database;
-}
-
-/** Closes with all its statements, of which it keeps one for each SQL. */
-function closable(driver: SqliteDatabase): SqliteDatabase {
-  const statements = new Map<string, SqliteStatement>();
-  return {
-    exec: (sql) => driver.exec(sql),
-    prepare(sql) {
-      const statement = statements.get(sql) ?? driver.prepare(sql);
-      statements.set(sql, statement);
-      return statement;
-    },
-    close() {
-      for (const statement of statements.values()) statement.finalize?.();
-      driver.close();
-    },
-  };
 }
 
 /** Rows read at once if nothing is damaged. */
@@ -127,7 +108,7 @@ type Row = Record<string, Key | null>;
 type Salvaged = Omit<Repaired, 'kept'>;
 
 /** Copies all readable rows of a damaged database to an empty one. */
-function salvage(source: SqliteDatabase, target: Database): Salvaged {
+function salvage(source: Database, target: Database): Salvaged {
   const salvaged: Salvaged = { rows: {}, torn: [] };
   for (const table of TABLES) {
     const columns = commonColumns(source, target, table.name);
@@ -155,17 +136,16 @@ function salvage(source: SqliteDatabase, target: Database): Salvaged {
 }
 
 /** Returns none if the schema cannot be read. */
-function commonColumns(source: SqliteDatabase, target: Database, table: string): string[] {
+function commonColumns(source: Database, target: Database, table: string): string[] {
   const sql = `SELECT name FROM pragma_table_info('${table}')`;
-  const known = new Set(
-    target
+  const columnsOf = (database: Database) =>
+    database
       .prepare<{ name: string }>(sql)
       .all()
-      .map(({ name }) => name),
-  );
+      .map(({ name }) => name);
+  const known = columnsOf(target);
   try {
-    const found = source.prepare(sql).all() as { name: string }[];
-    return found.map(({ name }) => name).filter((name) => known.has(name));
+    return columnsOf(source).filter((name) => known.includes(name));
   } catch {
     return [];
   }
@@ -173,7 +153,7 @@ function commonColumns(source: SqliteDatabase, target: Database, table: string):
 
 /** Returns all readable rows; false if there may be more. */
 function readAll(
-  source: SqliteDatabase,
+  source: Database,
   { name, key, least }: Table,
   columns: readonly string[],
   take: (rows: Row[]) => void,
@@ -191,7 +171,7 @@ function readAll(
     for (let limit = BATCH; ; ) {
       let rows: Row[];
       try {
-        rows = source.prepare(isUpwards ? upwards : downwards).all(last, to, limit) as Row[];
+        rows = source.prepare<Row>(isUpwards ? upwards : downwards).all(last, to, limit);
       } catch {
         if (limit === 1) return { last, isEnd: false };
         limit = 1;

@@ -10,21 +10,11 @@ export const FOR_DELETIONS = BYTES / 4;
 /** How often the server tries to reserve the space again, in ms. */
 const PAUSE_MS = 60_000;
 
-/** Disk space for deletions, acts of moderators and other small writes, which also need some on a disk that is completely full. */
-export interface Reserve {
-  /** Releases the space for the next write. Returns false if there is none, or not more than `least` bytes. */
-  release(least?: number): boolean;
-  /** Takes back at once what the write has left. */
-  retake(): void;
-  /** Reserves the space again if it was released a while ago, and the disk has room for all. */
-  renew(): void;
-}
-
 /** Returns how much space the disk of a file has, in bytes. */
 export const spaceBeside = (path: string) => freeOn(statfsSync(dirname(path)));
 
 /** Opens the reserve, a file beside the database at `path` that the first `renew` creates. */
-export function openReserve(path: string): Reserve {
+export function openReserve(path: string) {
   const file = `${path}-reserve`;
   const sizeNow = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   let triedAt = Number.NEGATIVE_INFINITY;
@@ -41,17 +31,23 @@ export function openReserve(path: string): Reserve {
   }
 
   return {
-    release(least = 0) {
+    /** Releases the space for the next write. Returns false if there is none, or not more than `least` bytes. */
+    release(least = 0): boolean {
       triedAt = performance.now();
       if (sizeNow() <= least) return false;
       rmSync(file, { force: true });
       return true;
     },
+    /** Takes back at once what the write has left. */
     retake: () => take(false),
-    renew() {
+    /** Reserves the space again if it was released a while ago, and the disk has room for all. */
+    renew(): void {
       if (performance.now() - triedAt < PAUSE_MS) return;
       triedAt = performance.now();
       take(true);
     },
   };
 }
+
+/** Disk space for deletions, acts of moderators and other small writes, which also need some on a disk that is completely full. */
+export type Reserve = ReturnType<typeof openReserve>;

@@ -36,21 +36,6 @@ export interface Case {
 
 export type Verdict = 'keep' | 'delete';
 
-/** Reports by strangers. One case for each subject, whatever the number of reports. */
-export interface Cases {
-  /** Records a report. Returns its receipt. Rejects with `rate_limited`, and `unavailable` if there are too many. */
-  report(subject: string, report: Report, peer: string, pictures?: readonly string[]): Promise<string>;
-  /** Returns what a receipt leads to. Rejects with `not_found` if it is unknown or too old. */
-  stateOf(receipt: string): Promise<'open' | Verdict>;
-  /** Returns the open ones, oldest first. */
-  list(): Promise<Case[]>;
-  /** Carries out a moderator's verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
-  decide(
-    decision: Pick<Case, 'subject'> & { verdict: Verdict; by: By },
-    carryOut: (pictures: readonly string[]) => Promise<void>,
-  ): Promise<void>;
-}
-
 interface CasesOptions {
   state: Pick<StateStore, 'get' | 'setFenced' | 'remove' | 'keys'>;
   locks: Locks;
@@ -72,7 +57,7 @@ const MOST_RECEIPTS = 200;
 const PER_NETWORK = { capacity: 10, perSecond: 10 / 3600 };
 const IN_ALL = { capacity: 300, perSecond: 300 / 3600 };
 
-export function createCases(options: CasesOptions): Cases {
+export function createCases(options: CasesOptions) {
   const { state, locks, limiter, audit, clock, random, onOpened } = options;
 
   async function read(subject: string): Promise<Case | null> {
@@ -108,14 +93,15 @@ export function createCases(options: CasesOptions): Cases {
   );
 
   return {
-    async report(subject, report, peer, pictures = []) {
+    /** Records a report. Returns its receipt. Rejects with `rate_limited`, and `unavailable` if there are too many. */
+    async report(subject: string, report: Report, peer: string, pictures: readonly string[] = []) {
       await demandCalm(clientNetwork(peer), PER_NETWORK);
       await demandCalm('all', IN_ALL);
       const secret = Buffer.from(random(16)).toString('base64url');
       const [receipt, from] = [sha256(secret), sha256(`${subject} ${clientNetwork(peer)}`)];
       await locked(async (demandHeld) => {
         const known = await read(subject);
-        const one = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
+        const one: Case = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
         const isRepeated = one.reports.some((other) => other.from === from);
         // One network leaves half to others.
         const most = isRepeated ? MOST_RECEIPTS / 2 : MOST_RECEIPTS;
@@ -134,7 +120,8 @@ export function createCases(options: CasesOptions): Cases {
       return `${subject.replace(' ', '-')}-${secret}`;
     },
 
-    async stateOf(receipt) {
+    /** Returns what a receipt leads to. Rejects with `not_found` if it is unknown or too old. */
+    async stateOf(receipt: string): Promise<'open' | Verdict> {
       const [, kind, id, secret = ''] = /^(image|album)-([0-9A-Za-z]{12})-([\w-]{22})$/.exec(receipt) ?? [];
       const subject = `${kind} ${id}`;
       const hash = sha256(secret);
@@ -148,14 +135,19 @@ export function createCases(options: CasesOptions): Cases {
       return mine.details?.verdict as Verdict;
     },
 
-    async list() {
+    /** Returns the open ones, oldest first. */
+    async list(): Promise<Case[]> {
       const keys = await openKeys();
       const found = await Promise.all(keys.map((key) => read(key.slice(KEY.length))));
       return found.filter((one) => one !== null).sort((one, other) => one.since - other.since);
     },
 
-    // Of two verdicts at once, the second must not be the one that reporters read.
-    decide: ({ subject, verdict, by }, carryOut) =>
+    /** Carries out a moderator's verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
+    decide: (
+      { subject, verdict, by }: { subject: string; verdict: Verdict; by: By },
+      carryOut: (pictures: readonly string[]) => Promise<void>,
+    ): Promise<void> =>
+      // Of two verdicts at once, the second must not be the one that reporters read.
       locked(async (demandHeld) => {
         const known = await read(subject);
         if (known === null) throw unknown();
@@ -172,5 +164,8 @@ export function createCases(options: CasesOptions): Cases {
       }, 'report decisions'),
   };
 }
+
+/** Reports by strangers. One case for each subject, whatever the number of reports. */
+export type Cases = ReturnType<typeof createCases>;
 
 const unknown = () => new AppError('not_found', 'There is no such report, or it is too old.');

@@ -1,7 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
-import type { Description } from '../http/describe.ts';
+import { type Description, success } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { ignoreGone } from '../image/records/missing.ts';
 import { cutText } from '../image/upload/filename.ts';
 import { formatTimestamp } from '../lib/clock.ts';
@@ -42,7 +43,6 @@ export interface ReportParts {
 }
 
 const MAX_CONTACT = 200;
-const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const id = text('ID of 12 letters and digits.', { pattern: '^[0-9A-Za-z]{12}$' });
 const reportBody = Type.Object({
   image: Type.Optional(id),
@@ -53,12 +53,6 @@ const reportBody = Type.Object({
     text('Where a moderator may ask. The uploader does not see it.', { maxLength: MAX_CONTACT }),
   ),
 });
-const made = Type.Object({
-  success: Type.Literal(true),
-  receipt: Type.String(),
-  url: text('The page that shows whether somebody has decided.'),
-});
-const state = Type.Object({ success: Type.Literal(true), state: oneOf(['open', 'keep', 'delete']) });
 const tag = 'Image host';
 const subject = text('`image <id>` or `album <id>`.', { pattern: '^(image|album) [0-9A-Za-z]{12}$' });
 const openCase = Type.Object({
@@ -71,16 +65,12 @@ const openCase = Type.Object({
     'The first four and the last, one from each network.',
   ),
 });
-const casesAnswer = Type.Object({ success: Type.Literal(true), cases: Type.Array(openCase) });
-const casesExample = {
-  success: true,
-  cases: [
-    {
-      ...{ subject: 'image aZ3kP9qLm2Xw', since: '2026-01-31 08:05:09', count: 1, images: [] },
-      reports: [{ reason: 'privacy', text: 'That is me.', contact: '' }],
-    },
-  ],
+const caseExample = {
+  ...{ subject: 'image aZ3kP9qLm2Xw', since: '2026-01-31 08:05:09', count: 1, images: [] },
+  reports: [{ reason: 'privacy', text: 'That is me.', contact: '' }],
 };
+const casesAnswer = (description: string, cases: object[]) =>
+  success(description, { cases: Type.Array(openCase) }, { cases });
 const decideBody = Type.Object({
   subject,
   verdict: oneOf(['keep', 'delete']),
@@ -92,29 +82,28 @@ const decideBody = Type.Object({
 const about = {
   cases: {
     ...{ id: 'listReports', tag: 'Administration', summary: 'List reports' },
-    answers: {
-      200: { description: 'The open ones, oldest first.', schema: casesAnswer, example: casesExample },
-    },
+    answers: { 200: casesAnswer('The open ones, oldest first.', [caseExample]) },
   },
   decide: {
     ...{ id: 'decideReport', tag: 'Administration', summary: 'Decide about a report' },
-    answers: {
-      200: {
-        description: 'The other open ones.',
-        schema: casesAnswer,
-        example: { success: true, cases: [] },
-      },
-    },
+    answers: { 200: casesAnswer('The other open ones.', []) },
     errors: [400, 404, 413],
   },
   report: {
     ...{ id: 'reportImage', tag, summary: 'Report an image or album' },
-    answers: { 201: { description: 'The receipt.', schema: made } },
+    answers: {
+      201: success('The receipt.', {
+        receipt: Type.String(),
+        url: text('The page that shows whether somebody has decided.'),
+      }),
+    },
     errors: [400, 404, 413],
   },
   state: {
     ...{ id: 'getReport', tag, summary: 'Get the state of a report' },
-    answers: { 200: { description: 'Open, or how it was decided.', schema: state } },
+    answers: {
+      200: success('Open, or how it was decided.', { state: oneOf(['open', 'keep', 'delete']) }),
+    },
     errors: [404],
   },
 } satisfies Record<string, Description>;
@@ -130,8 +119,7 @@ export function reportRoutes(at: ReportParts): Route[] {
     }),
     route(
       'GET /api/reports/:receipt',
-      async ({ params }) =>
-        Response.json({ success: true, state: await at.cases.stateOf(params.receipt) }, NO_STORE),
+      async ({ params }) => unkept({ success: true, state: await at.cases.stateOf(params.receipt) }),
       { about: about.state },
     ),
     route('GET /api/admin/reports', () => listCases(at), { admin: 'or moderator', about: about.cases }),
@@ -162,7 +150,7 @@ async function record(
 async function reportByApi(at: ReportParts, { body, context }: Call<{ body: typeof reportBody }>) {
   const receipt = await record(at, context, body);
   const url = `${context.origin}${at.path}/report/${receipt}`;
-  return Response.json({ success: true, receipt, url }, { ...NO_STORE, status: 201 });
+  return unkept({ success: true, receipt, url }, 201);
 }
 
 async function reportByForm(at: ReportParts, { body, context }: Call<{ body: URLSearchParams }>) {
@@ -205,7 +193,7 @@ async function listCases({ cases }: ReportParts): Promise<Response> {
     ...{ subject, since: formatTimestamp(since), count, images: pictures },
     reports: reports.map(({ reason, text, contact }) => ({ reason, text, contact })),
   }));
-  return Response.json({ success: true, cases: open }, NO_STORE);
+  return unkept({ success: true, cases: open });
 }
 
 async function decideByApi(at: ReportParts, { request, body, context }: Call<{ body: typeof decideBody }>) {

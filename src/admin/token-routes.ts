@@ -3,8 +3,9 @@ import { ROLES, type Role, TOKEN_NAME, type Tokens } from '../access/tokens.ts';
 import type { Usage } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
-import type { Description } from '../http/describe.ts';
+import { type Description, success } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { integer, oneOf, text } from '../lib/schema.ts';
 import type { By } from './desk.ts';
@@ -45,47 +46,38 @@ const listed = Type.Object({
   requests: integer('How often it was used.'),
   last_used: Type.Union([time, Type.Null()]),
 });
-const listAnswer = Type.Object({ success: Type.Literal(true), tokens: Type.Array(listed) });
-const listExample = {
-  success: true,
-  tokens: [
-    {
-      ...{ name: 'phone', role: 'upload', created_at: '2026-01-31 08:05:09' },
-      ...{ requests: 12, last_used: '2026-02-01 10:00:00' },
-    },
-  ],
+const tokenExample = {
+  ...{ name: 'phone', role: 'upload', created_at: '2026-01-31 08:05:09' },
+  ...{ requests: 12, last_used: '2026-02-01 10:00:00' },
 };
+const listAnswer = (description: string) =>
+  success(description, { tokens: Type.Array(listed) }, { tokens: [tokenExample] });
 const newBody = Type.Object({
   name: text(TOKEN_NAME.rule, { pattern: TOKEN_NAME.pattern }),
   role,
 });
-const newAnswer = Type.Object({
-  ...{ success: Type.Literal(true), name, role },
-  token: text('The token. It is stored nowhere, and not shown again.'),
-});
-const newExample = {
-  ...{ success: true, name: 'phone', role: 'upload' },
-  token: 'picpool_R0t4wK8vQ2mZr7TnYc4Jb0LkW9sVd6HfG3aPe1UxB5c',
-};
+const newAnswer = success(
+  'The token.',
+  { name, role, token: text('The token. It is stored nowhere, and not shown again.') },
+  { name: 'phone', role: 'upload', token: 'picpool_R0t4wK8vQ2mZr7TnYc4Jb0LkW9sVd6HfG3aPe1UxB5c' },
+);
 const named = Type.Object({ name });
 const about = {
   list: {
     ...{ id: 'listTokens', tag, summary: 'List tokens' },
-    answers: { 200: { description: 'All tokens, oldest first.', schema: listAnswer, example: listExample } },
+    answers: { 200: listAnswer('All tokens, oldest first.') },
   },
   create: {
     ...{ id: 'createToken', tag, summary: 'Create a token' },
-    answers: { 201: { description: 'The token.', schema: newAnswer, example: newExample } },
+    answers: { 201: newAnswer },
     errors: [400, 409, 413],
   },
   revoke: {
     ...{ id: 'revokeToken', tag, summary: 'Revoke a token' },
-    answers: { 200: { description: 'The other tokens.', schema: listAnswer, example: listExample } },
+    answers: { 200: listAnswer('The other tokens.') },
     errors: [400, 404],
   },
 } satisfies Record<string, Description>;
-
-const NO_STORE = { 'cache-control': 'no-store' };
 
 /** Tokens over the API, for administrators. */
 export function tokenRoutes(at: TokenDesk): Route[] {
@@ -108,13 +100,13 @@ async function list({ tokens, readUsage }: TokenDesk): Promise<Response> {
     requests: usage[id]?.requests ?? 0,
     last_used: usage[id] ? formatTimestamp(usage[id].lastAt) : null,
   }));
-  return Response.json({ success: true, tokens: answer }, { headers: NO_STORE });
+  return unkept({ success: true, tokens: answer });
 }
 
 async function create({ issuer }: TokenDesk, { body, context }: Call<{ body: typeof newBody }>) {
   const { name, role } = body;
   const token = await issuer.create(name, role, { who: context.actor, peer: context.peer });
-  return Response.json({ success: true, name, role, token }, { status: 201, headers: NO_STORE });
+  return unkept({ success: true, name, role, token }, 201);
 }
 
 async function revoke(at: TokenDesk, { params, context }: Call<{ params: typeof named }>) {

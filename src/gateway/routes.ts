@@ -1,9 +1,10 @@
-import { type Static, type TProperties, Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
 import { forwardedBy } from '../http/client/clients.ts';
 import { isLocal } from '../http/context.ts';
-import type { Description } from '../http/describe.ts';
+import { type Description, success } from '../http/describe.ts';
 import { type Call, type Caller, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { flag, integer, named, nullable, text } from '../lib/schema.ts';
@@ -20,7 +21,6 @@ export interface GatewayDoor {
   report(witness: Witness, report: ExitReport): Verdict;
 }
 
-const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const REST = '^[1-9][0-9]{0,5}[smhd]$';
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 const id = integer('ID of the proxy: `X-Picpool-Proxy`.', { minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
@@ -67,59 +67,47 @@ const entryExample = {
   proxy: 4711,
 };
 
-/** Describes a route that answers with these fields. */
-function describe(
-  about: Omit<Description, 'answers'>,
-  description: string,
-  [fields, example]: [TProperties, object],
-): Description {
-  const schema = Type.Object({ success: Type.Literal(true), ...fields });
-  return { ...about, answers: { 200: { description, schema, example: { success: true, ...example } } } };
-}
-
-const reporting = describe(
-  {
-    id: 'reportExit',
-    summary: 'Report an exit that a site refuses',
-    description:
-      'Name the exit by `session`, `exit` or `id`. After a failure, your requests to the site leave it out for 10 minutes, twice as long each time up to a day, while any other works; a session that you name moves. Others leave it out once several accounts have reported it. Needs a token of the role `gateway`; without such tokens, only programs on the same machine may report.',
-    errors: [400, 401, 403, 404, 413],
+const reporting: Description = {
+  id: 'reportExit',
+  summary: 'Report an exit that a site refuses',
+  description:
+    'Name the exit by `session`, `exit` or `id`. After a failure, your requests to the site leave it out for 10 minutes, twice as long each time up to a day, while any other works; a session that you name moves. Others leave it out once several accounts have reported it. Needs a token of the role `gateway`; without such tokens, only programs on the same machine may report.',
+  errors: [400, 401, 403, 404, 413],
+  answers: {
+    200: success(
+      'Whether the report counted, and if not, why.',
+      {
+        counted: Type.Boolean(),
+        reason: Type.Optional(text('Why it did not count.')),
+        exit: Type.Optional(text('The exit that was meant.')),
+        rest_seconds: Type.Optional(integer('For how long it is left out; 0 after a success.')),
+        for_all: Type.Optional(flag('Whether it counts for all accounts.')),
+        moved: Type.Optional(flag('Whether the session gets another exit.')),
+      },
+      { counted: true, exit: '203.0.113.9', rest_seconds: 600, for_all: false, moved: true },
+    ),
   },
-  'Whether the report counted, and if not, why.',
-  [
-    {
-      counted: Type.Boolean(),
-      reason: Type.Optional(text('Why it did not count.')),
-      exit: Type.Optional(text('The exit that was meant.')),
-      rest_seconds: Type.Optional(integer('For how long it is left out; 0 after a success.')),
-      for_all: Type.Optional(flag('Whether it counts for all accounts.')),
-      moved: Type.Optional(flag('Whether the session gets another exit.')),
-    },
-    { counted: true, exit: '203.0.113.9', rest_seconds: 600, for_all: false, moved: true },
-  ],
-);
+};
 
-const showingLast = describe(
-  {
-    id: 'getLastExit',
-    summary: 'Get the exit of your last request',
-    description: 'Of the session, if you name one. Who may ask is the same as for reports.',
-    errors: [400, 401, 403, 404],
+const showingLast: Description = {
+  id: 'getLastExit',
+  summary: 'Get the exit of your last request',
+  description: 'Of the session, if you name one. Who may ask is the same as for reports.',
+  errors: [400, 401, 403, 404],
+  answers: {
+    200: success('The last request that was answered.', { request: entrySchema }, { request: entryExample }),
   },
-  'The last request that was answered.',
-  [{ request: entrySchema }, { request: entryExample }],
-);
+};
 
-const showingLatest = describe(
-  {
-    id: 'listGatewayRequests',
-    summary: 'List the latest requests',
-    description: 'The last 200 that the gateway of this server has carried, newest first.',
-    errors: [404],
+const showingLatest: Description = {
+  id: 'listGatewayRequests',
+  summary: 'List the latest requests',
+  description: 'The last 200 that the gateway of this server has carried, newest first.',
+  errors: [404],
+  answers: {
+    200: success('The requests.', { requests: Type.Array(entrySchema) }, { requests: [entryExample] }),
   },
-  'The requests.',
-  [{ requests: Type.Array(entrySchema) }, { requests: [entryExample] }],
-);
+};
 
 const lastQuery = Type.Object({ session: Type.Optional(session) });
 
@@ -142,7 +130,7 @@ export function gatewayRoutes(door: GatewayDoor | null): Route[] {
     }),
     route(
       'GET /api/gateway/requests',
-      () => Response.json({ success: true, requests: opened().journal.latest().map(viewOf) }, NO_STORE),
+      () => unkept({ success: true, requests: opened().journal.latest().map(viewOf) }),
       { admin: 'always', about: showingLatest },
     ),
   ];
@@ -184,7 +172,7 @@ function takeReport(door: GatewayDoor, call: Call<{ body: typeof reportBody }>):
   const address = exit && (canonicalAddress(unbracketed(exit)) ?? exit);
   const restMs = rest && Number(rest.slice(0, -1)) * SECONDS[rest.at(-1) as keyof typeof SECONDS] * 1000;
   const report = { session, exit: address, id, site, ok, error, restMs: restMs || undefined };
-  return Response.json({ success: true, ...door.report(witness, report) }, NO_STORE);
+  return unkept({ success: true, ...door.report(witness, report) });
 }
 
 /** Shows which exit served the caller last. */
@@ -193,7 +181,7 @@ function showLast(door: GatewayDoor, call: Call<{ query: typeof lastQuery }>): R
   const entry = door.journal.last(id, call.query.session ?? null);
   if (entry === undefined)
     throw new AppError('not_found', inEnglish('No request of yours has been answered yet.'));
-  return Response.json({ success: true, request: viewOf(entry) }, NO_STORE);
+  return unkept({ success: true, request: viewOf(entry) });
 }
 
 function viewOf(entry: Entry): Static<typeof entrySchema> {

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from '@sinclair/typebox';
+import { type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { listOf, text } from '../lib/schema.ts';
 
 /** The body of every error answer. */
@@ -79,6 +79,12 @@ export const header = (name: string, description: string) =>
   ({ name, in: 'header', description, schema: Type.String() }) as const;
 export const query = (name: string, description: string, schema: TSchema = Type.String()) =>
   ({ name, in: 'query', description, schema }) as const;
+
+/** Describes an answer that has these fields beside `success`, with an example of them. */
+export function success(description: string, fields: TProperties, example?: object): Answer {
+  const schema = Type.Object({ success: Type.Literal(true), ...fields });
+  return { description, schema, ...(example && { example: { success: true, ...example } }) };
+}
 
 /** Returns the headers of an answer that names a place. */
 export const location = (description: string) => ({ Location: { description, schema: Type.String() } });

@@ -47,12 +47,12 @@ type RequestMeter = (route: Matched) => NonNullable<Plan['count']>;
 
 /** Counts requests by route, method and status. */
 export function createRequestMeter(metrics: Metrics): RequestMeter {
-  const duration = metrics.histogram({
-    name: 'picpool_http_request_duration_seconds',
-    help: 'Time from a request to the headers of its answer.',
-    labelNames: ['route', 'method', 'status'],
-    buckets: BUCKETS,
-  });
+  const duration = metrics.histogram(
+    'picpool_http_request_duration_seconds',
+    'Time from a request to the headers of its answer.',
+    ['route', 'method', 'status'],
+    BUCKETS,
+  );
 
   return ({ name, method }) => {
     const byStatus = new Map<number, Histogram>();

@@ -4,40 +4,30 @@ import type { Feature } from '../feature.ts';
 import type { Finding, FindingSource } from '../findings/finding.ts';
 import { within } from '../lib/deadline.ts';
 import type { Family, Metrics, Sample } from '../lib/metrics.ts';
-import type { Description } from './describe.ts';
+import { type Description, success } from './describe.ts';
 import { createResponseCache } from './response-cache.ts';
 import { type Route, route } from './route.ts';
 
 /** Time limit for a source to answer, in ms. */
 const READY_TIMEOUT_MS = 3000;
 
-const health = Type.Object({ success: Type.Literal(true), status: Type.String() });
-const readiness = Type.Composite([
-  health,
-  Type.Object({ degraded: Type.Optional(Type.Array(Type.String())) }),
-]);
+const status = Type.String();
 
 const liveness: Description = {
   id: 'getLiveness',
   summary: 'Check that the process is running',
-  answers: {
-    200: {
-      description: 'The process is running.',
-      schema: health,
-      example: { success: true, status: 'alive' },
-    },
-  },
+  answers: { 200: success('The process is running.', { status }, { status: 'alive' }) },
 };
 
 const ready: Description = {
   id: 'getReadiness',
   summary: 'Check that the server can serve requests',
   answers: {
-    200: {
-      description: 'The server is ready. `degraded` lists the parts with problems.',
-      schema: readiness,
-      example: { success: true, status: 'ready' },
-    },
+    200: success(
+      'The server is ready. `degraded` lists the parts with problems.',
+      { status, degraded: Type.Optional(Type.Array(Type.String())) },
+      { status: 'ready' },
+    ),
   },
 };
 

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Description } from '../http/describe.ts';
+import { type Description, success } from '../http/describe.ts';
 import { type Call, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { ALIKE_BITS } from '../lib/bits.ts';
 import { integer, nullable, text } from '../lib/schema.ts';
 import type { ImageRecord } from './image.ts';
@@ -36,20 +37,17 @@ const listAllQuery = Type.Object({
   ),
 });
 
-const answer = Type.Object({
-  success: Type.Literal(true),
-  page: Type.Integer(),
-  per_page: Type.Integer(),
-  next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
-  images: Type.Array(image),
-});
-
 const about: Description = {
   id: 'listAllImages',
   tag: 'Administration',
   summary: 'List all images with their uploaders',
   answers: {
-    200: { description: 'One page of results. Pages past the end are empty.', schema: answer },
+    200: success('One page of results. Pages past the end are empty.', {
+      page: Type.Integer(),
+      per_page: Type.Integer(),
+      next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
+      images: Type.Array(image),
+    }),
   },
   errors: [400, 404],
 };
@@ -87,10 +85,8 @@ async function list(
     const { uploader, hash, phash } = image;
     return { ...facts, uploader, hash, phash, ...likeness };
   });
-  return Response.json(
-    { success: true, page, per_page: perPage, next: listed.next && formatAccessCursor(listed.next), images },
-    { headers: { 'cache-control': 'no-store' } },
-  );
+  const next = listed.next && formatAccessCursor(listed.next);
+  return unkept({ success: true, page, per_page: perPage, next, images });
 }
 
 /** An image and, with `near`, its distance from that image. */

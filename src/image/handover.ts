@@ -3,6 +3,7 @@ import { AppError, inEnglish } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
 import { readSmallBody } from '../http/read-body.ts';
 import { type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import type { Clock } from '../lib/clock.ts';
 import { integer } from '../lib/schema.ts';
 import { sha256 } from '../lib/secret.ts';
@@ -101,8 +102,7 @@ export function handoverRoutes({ state, clock, random }: HandoverOptions): Route
         // A new link of the same address takes the place of its oldest. Others may have come at the same moment.
         const own = (await kept()).filter(isOwn).sort();
         for (const key of own.slice(0, -MOST_OF_ONE)) await state.remove(key);
-        const body = { success: true, id, expires_in: LIFE_MS / 1000 };
-        return Response.json(body, { status: 201, headers: { 'cache-control': 'no-store' } });
+        return unkept({ success: true, id, expires_in: LIFE_MS / 1000 }, 201);
       },
       { bytes: 'upload_bytes', about: described.give },
     ),
@@ -121,7 +121,7 @@ export function handoverRoutes({ state, clock, random }: HandoverOptions): Route
         }
         if (sealed === null)
           throw new AppError('not_found', inEnglish('This link has been used, or is older than 10 minutes.'));
-        return Response.json({ success: true, sealed }, { headers: { 'cache-control': 'no-store' } });
+        return unkept({ success: true, sealed });
       },
       { about: described.take },
     ),

@@ -13,12 +13,12 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
   metrics: Metrics,
   now: () => number,
 ): T {
-  const duration = metrics.histogram({
-    name: 'picpool_conversion_duration_seconds',
-    help: 'Duration of conversions, including the wait in the queue, by stored format.',
-    labelNames: ['format'],
-    buckets: BUCKETS,
-  });
+  const duration = metrics.histogram(
+    'picpool_conversion_duration_seconds',
+    'Duration of conversions, including the wait in the queue, by stored format.',
+    ['format'],
+    BUCKETS,
+  );
   const pixels = metrics.counter(
     'picpool_conversion_megapixels_total',
     'Pixels that conversions have written, in millions.',
@@ -26,15 +26,15 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
   );
   const failures = metrics.counter('picpool_conversion_failures_total', 'Conversions that failed.', ['code']);
   for (const [name, help, read] of STATES) metrics.value(name, help, () => read(codec.stats()));
-  metrics.gauge({
-    name: 'picpool_conversion_sandbox',
-    help: 'State of the conversion sandbox: full, partial or none. Absent before a conversion process is ready.',
-    labelNames: ['state'],
-    read() {
+  metrics.gauge(
+    'picpool_conversion_sandbox',
+    'State of the conversion sandbox: full, partial or none. Absent before a conversion process is ready.',
+    ['state'],
+    () => {
       const { missing } = codec.stats();
-      return missing === undefined ? [] : [{ labels: [sandboxState(missing).state], value: 1 }];
+      return missing === undefined ? [] : [[sandboxState(missing).state, 1]];
     },
-  });
+  );
   return {
     ...codec,
     async convert(job, order) {
@@ -98,13 +98,9 @@ export function describeImages(
   images: Pick<ImageStore, 'summary'>,
   { freeBytes, doubts }: StorageState,
 ): void {
-  metrics.gauge({
-    name: 'picpool_images',
-    help: 'Stored images.',
-    labelNames: ['format'],
-    read: async () =>
-      (await images.summary()).formats.map(({ format, count }) => ({ labels: [format], value: count })),
-  });
+  metrics.gauge('picpool_images', 'Stored images.', ['format'], async () =>
+    (await images.summary()).formats.map(({ format, count }) => [format, count]),
+  );
   metrics.value(
     'picpool_disk_free_bytes',
     'Free bytes of the file system of the images, or of the temporary files.',

@@ -1,6 +1,7 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import { type Call, type Caller, form, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { qrSvg } from '../lib/qr-code.ts';
 import type { SiteOf } from '../web/site.ts';
 import { deleterOf, tokenOf } from './access/deletion-rights.ts';
@@ -214,8 +215,7 @@ async function change(shared: Shared, call: Call<OfImage & { body: ChangeWish }>
   const log = { who: context.actor, peer: context.peer, why: Object.keys(body).join(', ') };
   const by = { peer: null, token: tokenOf(request), admin: context.admin, log };
   const image = await service.change(id, body, by);
-  const view = changeView(baseOf(shared, call), image, service.cachedUntil(before));
-  return Response.json(view, { headers: { 'cache-control': 'no-store' } });
+  return unkept(changeView(baseOf(shared, call), image, service.cachedUntil(before)));
 }
 
 async function remove({ service }: Shared, { request, context, params }: Call<OfImage>): Promise<Response> {

@@ -27,6 +27,16 @@ export interface Page<T> {
   next: Place | null;
 }
 
+/** Returns the first of the images, which include one more than fits if others follow, and where they follow. */
+export function pageOf(
+  images: readonly ImageRecord[],
+  limit: number,
+): Pick<Page<ImageRecord>, 'items' | 'next'> {
+  const items = images.slice(0, limit);
+  const last = items.at(-1);
+  return { items, next: last && images.length > limit ? placeOf(last) : null };
+}
+
 /** Selects a page of the list. */
 export interface PageQuery {
   /**

@@ -15,53 +15,17 @@ export interface Family {
   samples: Sample[];
 }
 
-/**
- * The metrics of the process. Counting costs some nanoseconds. Names and units follow the Prometheus conventions. A
- * label must have few values.
- */
-export interface Metrics {
-  /** A number that only grows. Returns a function that returns the counter for label values. */
-  counter(name: string, help: string, labelNames?: readonly string[]): (...labels: string[]) => Counter;
-  /** The distribution of values, in seconds unless the name says otherwise. */
-  histogram(options: HistogramOptions): (...labels: string[]) => Histogram;
-  /** A number that is read on demand. Unavailable ones are left out. */
-  gauge(options: GaugeOptions): void;
-  /** One such number, without labels: a counter if its name ends in `_total`. `null`: it is left out. */
-  value(name: string, help: string, read: () => number | null | Promise<number | null>): void;
-  /** Returns all families in the order of their creation. */
-  collect(): Promise<Family[]>;
-}
-
-interface Counter {
-  inc(by?: number): void;
-}
-
-export interface Histogram {
-  observe(value: number): void;
-}
-
-interface HistogramOptions {
-  name: string;
-  help: string;
-  labelNames?: readonly string[];
-  /** Upper bounds, ascending. */
-  buckets: readonly number[];
-}
-
-export interface GaugeOptions {
-  name: string;
-  help: string;
-  labelNames?: readonly string[];
-  read: () => Sample[] | Promise<Sample[]>;
-}
+/** A number that is read on demand: the values of the labels, in order, and the number. */
+export type Reading = readonly [...labels: string[], value: number];
 
 type Collect = () => Promise<Family> | Family;
 
 /** Creates metrics with nothing counted. */
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const collectors: Collect[] = [];
   return {
-    counter(name, help, labelNames = []) {
+    /** A number that only grows. Returns a function that returns the counter for label values. */
+    counter(name: string, help: string, labelNames: readonly string[] = []) {
       const series = createSeries(() => createTotal());
       collectors.push(() => ({
         name,
@@ -73,7 +37,8 @@ export function createMetrics(): Metrics {
       return series.of;
     },
 
-    histogram({ name, help, labelNames = [], buckets }) {
+    /** The distribution of values, in seconds unless the name says otherwise. `buckets`: upper bounds, ascending. */
+    histogram(name: string, help: string, labelNames: readonly string[], buckets: readonly number[]) {
       const series = createSeries(() => createDistribution(buckets));
       collectors.push(() => ({
         name,
@@ -85,11 +50,25 @@ export function createMetrics(): Metrics {
       return series.of;
     },
 
-    gauge({ name, help, labelNames = [], read }) {
-      collectors.push(async () => ({ name, help, type: 'gauge', labelNames, samples: await read() }));
+    /** Numbers that are read on demand. Unavailable ones are left out. */
+    gauge(
+      name: string,
+      help: string,
+      labelNames: readonly string[],
+      read: () => Reading[] | Promise<Reading[]>,
+    ): void {
+      const sampleOf = (reading: Reading) => ({
+        labels: reading.slice(0, -1).map(String),
+        value: Number(reading.at(-1)),
+      });
+      collectors.push(async () => ({
+        ...{ name, help, type: 'gauge', labelNames },
+        samples: (await read()).map(sampleOf),
+      }));
     },
 
-    value(name, help, read) {
+    /** One such number, without labels: a counter if its name ends in `_total`. `null`: it is left out. */
+    value(name: string, help: string, read: () => number | null | Promise<number | null>): void {
       const type = name.endsWith('_total') ? 'counter' : 'gauge';
       collectors.push(async () => {
         const value = await read();
@@ -97,12 +76,21 @@ export function createMetrics(): Metrics {
       });
     },
 
-    async collect() {
+    /** Returns all families in the order of their creation. */
+    async collect(): Promise<Family[]> {
       const collected = await Promise.allSettled(collectors.map(async (one) => one()));
       return collected.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     },
   };
 }
+
+/**
+ * The metrics of the process. Counting costs some nanoseconds. Names and units follow the Prometheus conventions. A
+ * label must have few values.
+ */
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export type Histogram = ReturnType<typeof createDistribution>;
 
 /** Keeps one value for each combination of labels that has occurred. */
 function createSeries<T>(make: () => T) {

@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
-import type { Description } from '../http/describe.ts';
+import { type Description, success } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { text } from '../lib/schema.ts';
 import type { Blocks, BlockTarget } from './blocks.ts';
@@ -30,20 +31,21 @@ const target = {
 const blockBody = Type.Object({ ...target, reason: Type.Optional(reason) });
 const unblockQuery = Type.Object(target);
 
-const listAnswer = Type.Object({
-  success: Type.Literal(true),
-  networks: Type.Array(Type.Object({ network, since, reason })),
-  hashes: Type.Array(Type.Object({ hash, since, reason })),
-  phashes: Type.Array(Type.Object({ phash, since, reason })),
-});
-const listExample = {
-  success: true,
-  networks: [{ network: '192.0.2.0/24', since: '2026-01-31 08:05:09', reason: 'spam' }],
-  hashes: [],
-  phashes: [],
+const answers = {
+  200: success(
+    'The current blocks.',
+    {
+      networks: Type.Array(Type.Object({ network, since, reason })),
+      hashes: Type.Array(Type.Object({ hash, since, reason })),
+      phashes: Type.Array(Type.Object({ phash, since, reason })),
+    },
+    {
+      networks: [{ network: '192.0.2.0/24', since: '2026-01-31 08:05:09', reason: 'spam' }],
+      hashes: [],
+      phashes: [],
+    },
+  ),
 };
-
-const answers = { 200: { description: 'The current blocks.', schema: listAnswer, example: listExample } };
 const about = {
   list: { id: 'listBlocks', tag, summary: 'List blocks', answers },
   block: { id: 'block', tag, summary: 'Block a client or file', answers, errors: [400, 409, 413] },
@@ -74,7 +76,7 @@ async function list(blocks: Blocks): Promise<Response> {
     entries.map((one) => ({ ...one, since: formatTimestamp(one.since) }));
   const { networks, hashes, phashes } = await blocks.list();
   const answer = { networks: dated(networks), hashes: dated(hashes), phashes: dated(phashes) };
-  return Response.json({ success: true, ...answer }, { headers: { 'cache-control': 'no-store' } });
+  return unkept({ success: true, ...answer });
 }
 
 async function block(

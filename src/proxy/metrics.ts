@@ -1,4 +1,4 @@
-import type { Metrics } from '../lib/metrics.ts';
+import type { Metrics, Reading } from '../lib/metrics.ts';
 import type { Checker } from './check/checker.ts';
 import { PROTOCOLS, type Protocol, STATUSES, type Status } from './proxy.ts';
 import type { RefreshObserver } from './refresh/run.ts';
@@ -23,12 +23,12 @@ export function observeChecker(checker: Checker, metrics: Metrics): Checker {
 
 /** Counts the refreshes of this process, and how long their stages take. */
 export function observeRefreshes(metrics: Metrics): RefreshObserver {
-  const stages = metrics.histogram({
-    name: 'picpool_refresh_stage_duration_seconds',
-    help: 'Duration of the stages of refreshes.',
-    labelNames: ['stage'],
-    buckets: STAGE_BUCKETS,
-  });
+  const stages = metrics.histogram(
+    'picpool_refresh_stage_duration_seconds',
+    'Duration of the stages of refreshes.',
+    ['stage'],
+    STAGE_BUCKETS,
+  );
   const refreshes = metrics.counter('picpool_refreshes_total', 'Refreshes that have ended.', ['result']);
   return {
     stageEnded: (stage, ms) => stages(stage).observe(ms / 1000),
@@ -42,34 +42,26 @@ export function describePool(
   service: Pick<ProxyService, 'status' | 'currentRefresh'>,
   store: Pick<ProxyStore, 'summary'>,
 ): void {
-  metrics.gauge({
-    name: 'picpool_proxies',
-    help: 'Proxies in the pool.',
-    labelNames: ['protocol', 'status'],
-    async read() {
-      const { counts } = await store.summary();
-      const countOf = (protocol: Protocol, status: Status) =>
-        counts.find((one) => one.protocol === protocol && one.status === status)?.count ?? 0;
-      return PROTOCOLS.flatMap((protocol) =>
-        STATUSES.map((status) => ({ labels: [protocol, status], value: countOf(protocol, status) })),
-      );
-    },
+  metrics.gauge('picpool_proxies', 'Proxies in the pool.', ['protocol', 'status'], async () => {
+    const { counts } = await store.summary();
+    const countOf = (protocol: Protocol, status: Status) =>
+      counts.find((one) => one.protocol === protocol && one.status === status)?.count ?? 0;
+    return PROTOCOLS.flatMap((protocol) =>
+      STATUSES.map((status): Reading => [protocol, status, countOf(protocol, status)]),
+    );
   });
-  metrics.gauge({
-    name: 'picpool_judge_up',
-    help: 'Whether a judge answered the last direct request; absent before the first one.',
-    labelNames: ['judge'],
-    async read() {
+  metrics.gauge(
+    'picpool_judge_up',
+    'Whether a judge answered the last direct request; absent before the first one.',
+    ['judge'],
+    async () => {
       const { judges } = (await service.status()).judges;
       const asked = judges.filter(({ checkedAt }) => checkedAt !== null);
       // A URL may contain a secret, its host does not. Several judges on one host are one series.
       const byHost = Map.groupBy(asked, ({ url }) => new URL(url).origin);
-      return [...byHost].map(([host, some]) => ({
-        labels: [host],
-        value: some.some(({ up }) => up) ? 1 : 0,
-      }));
+      return [...byHost].map(([host, some]) => [host, some.some(({ up }) => up) ? 1 : 0]);
     },
-  });
+  );
   metrics.value(
     'picpool_refresh_last_success_timestamp_seconds',
     'When the last successful refresh ended; 0 before the first.',
@@ -80,15 +72,8 @@ export function describePool(
     ['checked', 'Entries of a list that were checked, in the latest refresh.'],
     ['alive', 'Entries of a list that work, in the latest refresh.'],
   ] as const) {
-    metrics.gauge({
-      name: `picpool_source_${field}`,
-      help,
-      labelNames: ['source'],
-      read: async () =>
-        (await service.currentRefresh()).sources.map((source) => ({
-          labels: [source.name],
-          value: source[field],
-        })),
-    });
+    metrics.gauge(`picpool_source_${field}`, help, ['source'], async () =>
+      (await service.currentRefresh()).sources.map((source) => [source.name, source[field]]),
+    );
   }
 }

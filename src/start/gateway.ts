@@ -157,16 +157,12 @@ function rulesOf(config: Config): TargetRules {
 
 /** Shows how many exits there are to choose from, and how many were chosen. */
 function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
-  metrics.gauge({
-    name: 'picpool_gateway_exits',
-    help: 'Exits that have worked for anyone, those that have not yet, and those that any site is kept from.',
-    labelNames: ['state'],
-    read() {
-      const { trusted, unproven } = engine.exits();
-      const counts = { trusted, unproven, shut_out: engine.bans.count() };
-      return Object.entries(counts).map(([state, value]) => ({ labels: [state], value }));
-    },
-  });
+  metrics.gauge(
+    'picpool_gateway_exits',
+    'Exits that have worked for anyone, those that have not yet, and those that any site is kept from.',
+    ['state'],
+    () => Object.entries({ ...engine.exits(), shut_out: engine.bans.count() }),
+  );
   metrics.value(
     'picpool_gateway_exits_used',
     'Exits that have served a request in the last five minutes.',

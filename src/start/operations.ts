@@ -21,12 +21,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log) 
   const now = () => performance.now();
   const metrics = createMetrics();
   describeProcess(metrics);
-  metrics.gauge({
-    name: 'picpool_build_info',
-    help: 'The version that runs; always 1.',
-    labelNames: ['version'],
-    read: () => [{ labels: [VERSION], value: 1 }],
-  });
+  metrics.gauge('picpool_build_info', 'The version that runs; always 1.', ['version'], () => [[VERSION, 1]]);
   describeCondition(metrics, stores.condition);
   const refusals = metrics.counter('picpool_limited_total', 'Requests refused by limits.', ['limit']);
   const { state, locks } = stores;
@@ -105,12 +100,12 @@ const UNMEASURED = 'version';
 
 /** Creates a decorator for stores. Calls that return no promise (streams) are not measured. */
 export function instrumentStores(metrics: Metrics, now: () => number): InstrumentStore {
-  const duration = metrics.histogram({
-    name: 'picpool_store_call_duration_seconds',
-    help: 'Duration of store calls.',
-    labelNames: ['store', 'call', 'outcome'],
-    buckets: BUCKETS,
-  });
+  const duration = metrics.histogram(
+    'picpool_store_call_duration_seconds',
+    'Duration of store calls.',
+    ['store', 'call', 'outcome'],
+    BUCKETS,
+  );
 
   return (name, store) => {
     const measured = Object.entries(store).flatMap(([call, method]) => {
@@ -153,18 +148,19 @@ function instrumentLimiter(limiter: RateLimiter, onRefused: (name: string) => vo
 }
 
 function describeCondition(metrics: Metrics, condition: RecordStores['condition']): void {
-  const byKind = (numbers: Record<RecordKind, number>, unit = 1) =>
-    Object.entries(numbers).map(([kind, value]) => ({ labels: [kind], value: value / unit }));
-  metrics.gauge({
-    name: 'picpool_store_unreadable_records',
-    help: 'Unreadable records that were found and skipped.',
-    labelNames: ['kind'],
-    read: async () => byKind(condition().unreadable),
-  });
-  metrics.gauge({
-    name: 'picpool_store_lag_seconds',
-    help: 'How outdated this process is, if it could not read the shared store.',
-    labelNames: ['kind'],
-    read: async () => byKind(condition().lagMs, 1000),
-  });
+  const gauge = (name: string, help: string, numbers: () => Record<RecordKind, number>, unit = 1) =>
+    metrics.gauge(name, help, ['kind'], async () =>
+      Object.entries(numbers()).map(([kind, value]) => [kind, value / unit]),
+    );
+  gauge(
+    'picpool_store_unreadable_records',
+    'Unreadable records that were found and skipped.',
+    () => condition().unreadable,
+  );
+  gauge(
+    'picpool_store_lag_seconds',
+    'How outdated this process is, if it could not read the shared store.',
+    () => condition().lagMs,
+    1000,
+  );
 }

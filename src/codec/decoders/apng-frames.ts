@@ -3,13 +3,6 @@ import type { SharpConstructor, SharpOptions } from '../convert/sharp.ts';
 import { type Apng, type ApngFrame, frameAsPng } from './apng.ts';
 import { type Cicp, isPlain, toSrgb } from './cicp.ts';
 
-interface Area {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
-
 /** Returns an animated PNG as full frames, each composed over what the ones before have left. */
 export function animationOf(
   apng: Apng,
@@ -65,7 +58,7 @@ function layOver(source: Uint8Array | Uint8ClampedArray, canvas: Uint8Array, sta
   }
 }
 
-function clear({ x, y, width, height }: Area, canvas: Uint8Array, canvasWidth: number): void {
+function clear({ x, y, width, height }: ApngFrame, canvas: Uint8Array, canvasWidth: number): void {
   for (let row = y; row < y + height; row++) {
     canvas.fill(0, (row * canvasWidth + x) * 4, (row * canvasWidth + x + width) * 4);
   }

@@ -29,15 +29,6 @@ const HASHES = {
   fullMessage: inEnglish('Eight of your passwords are being checked; wait for one to finish.'),
 };
 
-/** Decides who may see a protected image. */
-interface PasswordGuard {
-  /**
-   * Resolves for a public image, and for a protected one with a valid cookie or password. Returns whether a password
-   * opened it. Rejects with `password_required`, `wrong_password`, `rate_limited` or `busy`.
-   */
-  open(image: ImageRecord, credentials: Credentials, peer: string): Promise<{ byPassword: boolean }>;
-}
-
 interface PasswordGuardOptions {
   hasher: PasswordHasher;
   cookies: Pick<CookieSigner, 'opener'>;
@@ -46,7 +37,8 @@ interface PasswordGuardOptions {
   now: () => number;
 }
 
-export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuard {
+/** Decides who may see a protected image. */
+export function createPasswordGuard(options: PasswordGuardOptions) {
   const { hasher, cookies, guesses, random, now } = options;
   const hashes = createShares(HASHES);
   /** A key, so that memory never holds a hash that makes guessing a password cheap. */
@@ -65,7 +57,11 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
   }
 
   return {
-    async open(image, { password, cookie }, peer) {
+    /**
+     * Resolves for a public image, and for a protected one with a valid cookie or password. Returns whether a password
+     * opened it. Rejects with `password_required`, `wrong_password`, `rate_limited` or `busy`.
+     */
+    async open(image: ImageRecord, { password, cookie }: Credentials, peer: string) {
       const { passwordHash } = image;
       if (passwordHash === null) return { byPassword: false };
       if (cookies.opener(cookie)(image)) return { byPassword: false };
@@ -89,7 +85,7 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
 }
 
 /** Passwords of images, and the cookies that stand for them. */
-export interface Protection extends PasswordGuard {
+export interface Protection extends ReturnType<typeof createPasswordGuard> {
   /** The signer of the cookies that `open` accepts. */
   readonly cookies: CookieSigner;
 }

@@ -11,56 +11,9 @@ import { ignoreGone } from '../records/missing.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
-import { createInvites, guestsIn, type Invites, type InvitesOptions } from './invites.ts';
+import { createInvites, guestsIn, type InvitesOptions } from './invites.ts';
 import { type AlbumKeeper, createKept, type KeptOptions, mayKeep } from './kept.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
-
-/**
- * Pictures under one link. An album does not own its pictures: each keeps its visibility, password, views and expiry.
- */
-export interface Albums {
-  /**
-   * Creates an album, with pictures that were uploaded earlier if there are any. Only the caller learns the token; the
-   * server stores its hash. Rejects with `invalid_parameter`, and as `add` does.
-   */
-  create(wish: AlbumWish, admin: boolean): Promise<{ album: AlbumRecord; token: string }>;
-  /** Rejects with `not_found`. */
-  find(id: string): Promise<AlbumRecord>;
-  /** Returns the pictures that still exist, in order, whatever their visibility. */
-  pictures(album: AlbumRecord): Promise<ImageRecord[]>;
-  /** Rejects with `not_found`, `forbidden`, or `conflict` if the album is full. */
-  demandRoom(id: string, by: AlbumKeeper): Promise<void>;
-  /**
-   * Appends the caller's own pictures to an album. Pictures already in it stay where they are. Rejects with `not_found`,
-   * `forbidden` or `conflict`.
-   */
-  append(id: string, pictures: readonly string[], by: AlbumKeeper): Promise<AlbumRecord>;
-  /** Appends pictures that were uploaded earlier, each authorised by its own token. Also rejects with `forbidden`. */
-  add(id: string, additions: readonly Addition[], by: AlbumKeeper): Promise<AlbumRecord>;
-  /**
-   * Takes a picture out of the album; the picture's own token is sufficient. Does not delete it, unless `deletes`, which
-   * needs the rights of the album and a picture that came by an invitation. Rejects with `not_found` or `forbidden`.
-   */
-  takeOut(
-    id: string,
-    picture: string,
-    by: AlbumKeeper & { deleteToken: string | null; deletes?: boolean },
-  ): Promise<AlbumRecord>;
-  /** Rejects with `not_found`, `forbidden` or `invalid_parameter`. */
-  change(id: string, wish: AlbumChangeWish, by: AlbumKeeper): Promise<AlbumRecord>;
-  /**
-   * Removes the album, and those of its pictures that the deleter may delete or that came by invitations; none without
-   * a deleter. Rejects with `not_found` or `forbidden`.
-   */
-  remove(id: string, by: AlbumKeeper, deleter: Deleter | null): Promise<RemovedPictures>;
-  /** What guests may do. */
-  readonly invites: Invites;
-  /**
-   * Removes albums that have had no picture for `retentionMs`, at the latest after twice that time. Returns how many.
-   * `idleBefore`: the time, ms since 1970, since which the server has served for `retentionMs`.
-   */
-  sweep(signal: AbortSignal, idleBefore: number): Promise<number>;
-}
 
 /** What happened to the pictures of a removed album. */
 interface RemovedPictures {
@@ -91,11 +44,12 @@ const NEXT = '';
 /** Number of pictures that are checked or removed concurrently. */
 const AT_ONCE = 8;
 
-export function createAlbums(options: AlbumsOptions): Albums {
+export function createAlbums(options: AlbumsOptions) {
   const { albums, images, service, rules, retentionMs, clock, random, log } = options;
   const kept = createKept(options);
   const { find, findFor, act, update, extended } = kept;
 
+  /** Returns the pictures that still exist, in order, whatever their visibility. */
   async function pictures(album: AlbumRecord): Promise<ImageRecord[]> {
     const ids = picturesOf(album);
     const found = await images.getMany(ids);
@@ -119,11 +73,17 @@ export function createAlbums(options: AlbumsOptions): Albums {
     });
 
   return {
+    /** Rejects with `not_found`. */
     find,
     sweep: createSweep(options),
+    /** What guests may do. */
     invites: createInvites({ mayInvite: async () => true, ...options, kept }),
 
-    async create({ images = [], ...wish }, admin) {
+    /**
+     * Creates an album, with pictures that were uploaded earlier if there are any. Only the caller learns the token; the
+     * server stores its hash. Rejects with `invalid_parameter`, and as `add` does.
+     */
+    async create({ images = [], ...wish }: AlbumWish, admin: boolean) {
       await authorise(service, images, admin);
       const ids = [...new Set(images.map(({ id }) => id))];
       const token = createDeleteToken(random);
@@ -134,14 +94,20 @@ export function createAlbums(options: AlbumsOptions): Albums {
     },
 
     pictures,
+    /**
+     * Appends the caller's own pictures to an album. Pictures already in it stay where they are. Rejects with `not_found`,
+     * `forbidden` or `conflict`.
+     */
     append,
 
-    async demandRoom(id, by) {
+    /** Rejects with `not_found`, `forbidden`, or `conflict` if the album is full. */
+    async demandRoom(id: string, by: AlbumKeeper): Promise<void> {
       const album = await findFor(id, by);
       await extended(album, [NEXT]);
     },
 
-    add: (id, additions, by) =>
+    /** Appends pictures that were uploaded earlier, each authorised by its own token. Also rejects with `forbidden`. */
+    add: (id: string, additions: readonly Addition[], by: AlbumKeeper) =>
       append(
         id,
         additions.map((addition) => addition.id),
@@ -149,7 +115,15 @@ export function createAlbums(options: AlbumsOptions): Albums {
         () => authorise(service, additions, by.admin),
       ),
 
-    async takeOut(id, picture, { deleteToken, deletes, ...by }) {
+    /**
+     * Takes a picture out of the album; the picture's own token is sufficient. Does not delete it, unless `deletes`, which
+     * needs the rights of the album and a picture that came by an invitation. Rejects with `not_found` or `forbidden`.
+     */
+    async takeOut(
+      id: string,
+      picture: string,
+      { deleteToken, deletes, ...by }: AlbumKeeper & { deleteToken: string | null; deletes?: boolean },
+    ) {
       const album = await find(id);
       if (!picturesOf(album).includes(picture)) {
         throw new AppError('not_found', 'There is no such image in this album.');
@@ -175,7 +149,8 @@ export function createAlbums(options: AlbumsOptions): Albums {
       });
     },
 
-    async change(id, wish, by) {
+    /** Rejects with `not_found`, `forbidden` or `invalid_parameter`. */
+    async change(id: string, wish: AlbumChangeWish, by: AlbumKeeper) {
       const facts = factsOf(wish, rules);
       return act('album.change', id, by, () =>
         update(id, (album) => ({
@@ -186,15 +161,29 @@ export function createAlbums(options: AlbumsOptions): Albums {
       );
     },
 
-    remove: (id, by, deleter) =>
+    /**
+     * Removes the album, and those of its pictures that the deleter may delete or that came by invitations; none without
+     * a deleter. Rejects with `not_found` or `forbidden`.
+     */
+    remove: (id: string, by: AlbumKeeper, deleter: Deleter | null) =>
       act('album.delete', id, by, (album) => removeAll(album, { ...options, pictures }, { ...by, deleter })),
   };
 }
 
+/**
+ * Pictures under one link. An album does not own its pictures: each keeps its visibility, password, views and expiry.
+ */
+export type Albums = ReturnType<typeof createAlbums>;
+
 /** The pictures first: if one of them cannot be removed, the caller can try again. */
 async function removeAll(
   found: AlbumRecord,
-  { albums, service, log, pictures }: AlbumsOptions & Pick<Albums, 'pictures'>,
+  {
+    albums,
+    service,
+    log,
+    pictures,
+  }: AlbumsOptions & { pictures(album: AlbumRecord): Promise<ImageRecord[]> },
   by: Pick<AlbumKeeper, 'log'> & { deleter: Deleter | null },
 ): Promise<RemovedPictures> {
   const { id } = found;
@@ -288,8 +277,11 @@ function reordered(present: readonly string[], wanted: readonly string[]): strin
 
 const SWEPT_AT_ONCE = 20;
 
-/** Creates a function that removes albums without pictures and returns how many; see `Albums.sweep`. */
-function createSweep({ albums, images, retentionMs, clock, log }: AlbumsOptions): Albums['sweep'] {
+/**
+ * Creates a function that removes albums that have had no picture for `retentionMs`, at the latest after twice that time, and
+ * returns how many. `idleBefore`: the time, ms since 1970, since which the server has served for `retentionMs`.
+ */
+function createSweep({ albums, images, retentionMs, clock, log }: AlbumsOptions) {
   async function sweepOne(album: AlbumRecord): Promise<boolean> {
     const alive = (await images.existing(picturesOf(album))).size > 0;
     if (!alive && album.empty === 1) return albums.remove(album.id, album.revision);
@@ -298,7 +290,7 @@ function createSweep({ albums, images, retentionMs, clock, log }: AlbumsOptions)
     return false;
   }
 
-  return async (signal, idleBefore) => {
+  return async (signal: AbortSignal, idleBefore: number): Promise<number> => {
     let removed = 0;
     while (!signal.aborted) {
       const due = await albums.dueBy(idleBefore + retentionMs, SWEPT_AT_ONCE);

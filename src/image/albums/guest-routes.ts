@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
+import { unkept } from '../../http/unkept.ts';
 import { text } from '../../lib/schema.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { SiteOf } from '../../web/site.ts';
@@ -49,7 +50,7 @@ export function guestRoutes({
     const holder = context.holder?.id ?? (context.admin ? 'admin' : '');
     const { invite, key } = await invites.create(params.id, body, { ...keeperOf(call), holder });
     const view = { success: true, ...inviteView(invite), url: urlOf(call, params.id, key) };
-    return Response.json(view, { status: 201, headers: NOT_KEPT });
+    return unkept(view, 201);
   }
 
   async function show(call: Call<ByKey>): Promise<Response> {
@@ -82,12 +83,13 @@ export function guestRoutes({
     }),
     route(
       'GET /api/albums/:id/invites',
-      async (call) => listed(await invites.list(call.params.id, keeperOf(call))),
+      async (call) => unkept(invitesView(await invites.list(call.params.id, keeperOf(call)))),
       { about: albumDetails.invites },
     ),
     route(
       'DELETE /api/albums/:id/invites/:invite',
-      async (call) => listed(await invites.revoke(call.params.id, call.params.invite, keeperOf(call))),
+      async (call) =>
+        unkept(invitesView(await invites.revoke(call.params.id, call.params.invite, keeperOf(call)))),
       { about: albumDetails.revoke },
     ),
     route('GET /a/:file/add', show, { query: keyQuery, about: albumDetails.guestPage }),
@@ -100,8 +102,3 @@ export function guestRoutes({
     }),
   ];
 }
-
-const NOT_KEPT = { 'cache-control': 'no-store' };
-
-const listed = (guests: Parameters<typeof invitesView>[0]) =>
-  Response.json(invitesView(guests), { headers: NOT_KEPT });

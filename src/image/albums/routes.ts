@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
+import { unkept } from '../../http/unkept.ts';
 import { integer, oneOf, text } from '../../lib/schema.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { deleterOf, tokenOf } from '../access/deletion-rights.ts';
@@ -125,8 +126,7 @@ async function create({ albums, basePath }: Shared, call: Call<{ body: AlbumWish
     ...{ success: true, token },
     ...albumView(call.context.origin + basePath, album),
   };
-  const headers = { location: view.url, 'cache-control': 'no-store' };
-  return Response.json(view, { status: 201, headers });
+  return unkept(view, 201, { location: view.url });
 }
 
 async function show(
@@ -142,7 +142,7 @@ async function show(
     perPage: Math.min(per_page, MAX_PER_PAGE),
     isLocked: ({ passwordHash }) => passwordHash !== null,
   });
-  return Response.json(view, { headers: { 'cache-control': 'no-store' } });
+  return unkept(view);
 }
 
 /** Deletes an album and, if asked, those of its images that the caller may delete. */
@@ -186,6 +186,5 @@ async function facts(
 ): Promise<Response> {
   const album = await changed;
   const { length } = await albums.pictures(album);
-  const headers = { 'cache-control': 'no-store' };
-  return Response.json(albumFactsView(context.origin + basePath, album, length), { headers });
+  return unkept(albumFactsView(context.origin + basePath, album, length));
 }

@@ -1,7 +1,8 @@
 import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
+import { unkept } from '../../http/unkept.ts';
 import { readUrl } from '../upload/url-order.ts';
-import { type Client, type ClientRoute, type Fields, json, type Shared, text, uploading } from './client.ts';
+import { type Client, type ClientRoute, type Fields, type Shared, text, uploading } from './client.ts';
 
 /** Chevereto takes the picture as `source`, ImgBB as `image`. */
 const SHAPE = { names: ['source', 'image'], most: 1, base64: true } as const;
@@ -30,7 +31,7 @@ function uploadAt(path: string, answerOf: (shared: Shared, fields: Fields) => ob
     if (form === 'txt') return text(stored.links.raw_url);
     if (form === 'redirect')
       return new Response(null, { status: 303, headers: { location: stored.links.url } });
-    return json(answerOf(stored, stored.fields));
+    return unkept(answerOf(stored, stored.fields));
   });
 }
 

@@ -78,11 +78,6 @@ export interface Shared {
   thumbnailUrl: string;
 }
 
-/** Returns an answer whose status is the one that current clients expect, and which nobody may cache. */
-export function json(body: object): Response {
-  return Response.json(body, { headers: { 'cache-control': 'no-store' } });
-}
-
 /** Errors for clients that show the body of an answer, whatever its status. */
 export const plainRefusal: Dialect = {
   refusal: ({ status, error }) => ({ status, body: `${error}\n` }),

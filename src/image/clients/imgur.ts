@@ -1,7 +1,8 @@
 import { MEDIA_TYPES } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
+import { unkept } from '../../http/unkept.ts';
 import { readUrl } from '../upload/url-order.ts';
-import { type Client, deleting, type Fields, json, type Shared, uploading } from './client.ts';
+import { type Client, deleting, type Fields, type Shared, uploading } from './client.ts';
 
 const dialect: Dialect = {
   refusal: ({ status, error, code }) => ({
@@ -14,12 +15,12 @@ const dialect: Dialect = {
 const upload = uploading('/3/image', dialect, async (call, host) => {
   const shape = { names: ['image'], most: 1, base64: true } as const;
   const stored = await host.storeOne(call, { shape, optionsOf, urlOf: readUrl });
-  return json({ data: dataOf(stored, stored.fields), success: true, status: 200 });
+  return unkept({ data: dataOf(stored, stored.fields), success: true, status: 200 });
 });
 
 const remove = deleting('DELETE /3/image/:rest', dialect, async (call, host, deletehash) => {
   await host.remove(call, deletehash);
-  return json({ data: true, success: true, status: 200 });
+  return unkept({ data: true, success: true, status: 200 });
 });
 
 export const imgur: Client = {

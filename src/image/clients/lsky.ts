@@ -1,6 +1,7 @@
 import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
-import { type Client, type ClientRoute, deleting, type Fields, json, uploading } from './client.ts';
+import { unkept } from '../../http/unkept.ts';
+import { type Client, type ClientRoute, deleting, type Fields, uploading } from './client.ts';
 
 /** Clients of Lsky Pro read `code` or `status`, and give up on any other status than 200. */
 const v1: Dialect = {
@@ -26,7 +27,7 @@ const uploadV1 = uploading('/api/upload', v1, async (call, host) => {
     mime: MEDIA_TYPES[image.format],
     delete: deleteUrl,
   };
-  return json({ code: 200, msg: 'success', message: 'success', data, time: seconds() });
+  return unkept({ code: 200, msg: 'success', message: 'success', data, time: seconds() });
 });
 
 const uploadV2 = uploading('/api/v1/upload', v2, async (call, host) => {
@@ -52,7 +53,7 @@ const uploadV2 = uploading('/api/v1/upload', v2, async (call, host) => {
       delete_url: deleteUrl,
     },
   };
-  return json({ status: true, message: 'success', data });
+  return unkept({ status: true, message: 'success', data });
 });
 
 /**
@@ -65,7 +66,7 @@ function optionsOf({ permission, ...fields }: Fields): Record<string, string> {
 
 const removeV2 = deleting('DELETE /api/v1/images/:rest', v2, async (call, host, key) => {
   await host.remove(call, key);
-  return json({ status: true, message: 'The image is deleted.', data: {} });
+  return unkept({ status: true, message: 'The image is deleted.', data: {} });
 });
 
 export const lsky: Client = { name: 'lsky', routes: [uploadV1, uploadV2, removeV2] };

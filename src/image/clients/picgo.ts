@@ -3,7 +3,8 @@ import { Value } from '@sinclair/typebox/value';
 import { AppError, inEnglish } from '../../errors.ts';
 import type { Dialect } from '../../http/dialect.ts';
 import { readJson } from '../../http/read-body.ts';
-import { type Client, deleting, json, uploading } from './client.ts';
+import { unkept } from '../../http/unkept.ts';
+import { type Client, deleting, uploading } from './client.ts';
 
 /** Clients of the PicGo server give up on any other status than 200. */
 const dialect: Dialect = {
@@ -20,7 +21,7 @@ const upload = uploading('/upload', dialect, async (call, host) => {
   const { shared } = await host.store(call, {
     shape: { names: ['list', 'list[]', 'file', 'image', 'image[]'] },
   });
-  return json({
+  return unkept({
     success: true,
     result: shared.map(({ links }) => links.raw_url),
     fullResult: shared.map(({ image, links, key, deleteUrl }) => ({
@@ -48,7 +49,7 @@ const remove = deleting('POST /delete', dialect, async (call, host) => {
   const { list }: Static<typeof removal> = asked;
   const hashes = list.map(({ hash }) => hash);
   const missing = await host.removeEach(call, hashes);
-  return json({ success: true, message: `delete success: ${list.length - missing}, fail: ${missing}` });
+  return unkept({ success: true, message: `delete success: ${list.length - missing}, fail: ${missing}` });
 });
 
 export const picgo: Client = { name: 'picgo', routes: [upload, remove] };

@@ -1,6 +1,7 @@
 import { EXTENSIONS } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
-import { type Client, deleting, type Fields, json, uploading } from './client.ts';
+import { unkept } from '../../http/unkept.ts';
+import { type Client, deleting, type Fields, uploading } from './client.ts';
 
 /** Returns how to refuse, with the status of the error if none is given. */
 const refusing = (always?: number): Dialect => ({
@@ -28,7 +29,7 @@ const upload = uploading('/api/v2/upload', refusing(200), async (call, host) => 
     delete: deleteUrl,
     page: links.url,
   };
-  return json({ success: true, code: 'success', message: 'success', data, RequestId: '' });
+  return unkept({ success: true, code: 'success', message: 'success', data, RequestId: '' });
 });
 
 /** SM.MS' own `format` is that of the answer. */
@@ -37,9 +38,9 @@ function optionsOf({ format, ...fields }: Fields): Record<string, string> {
 }
 
 const remove = deleting('GET /api/v2/delete/:rest', refusing(), async (call, host, hash) => {
-  if (call.context.head) return json({});
+  if (call.context.head) return unkept({});
   await host.remove(call, hash);
-  return json({ success: true, code: 'success', message: 'File delete success.', RequestId: '' });
+  return unkept({ success: true, code: 'success', message: 'File delete success.', RequestId: '' });
 });
 
 export const smms: Client = { name: 'smms', routes: [upload, remove] };

@@ -1,5 +1,5 @@
 import { type ImageRecord, visibilityOf } from '../image.ts';
-import type { AccessPlace, ImageStore, ImageSummary, Page, Place } from '../store.ts';
+import type { AccessPlace, ImageStore, Page, Place } from '../store.ts';
 import { type AudienceRules, isOver } from './audience.ts';
 
 /** Selects a page of the public images; with `text`, of those whose name, ID or format contains it. */
@@ -15,26 +15,16 @@ interface ListQuery {
 /** Selects a page of all images. */
 type RecentQuery = Pick<ListQuery, 'page' | 'perPage'> & { after?: AccessPlace };
 
-/** Lists images in pages. */
-export interface Listings {
-  /** Lists public images, newest first; with `text`, those whose name, ID or format contains it. */
-  list(query: ListQuery): Promise<Page<ImageRecord>>;
-  /** Returns the images right before and after one in that list; `null` if there is none, or it is not in the list. */
-  beside(image: ImageRecord): Promise<{ newer: ImageRecord | null; older: ImageRecord | null }>;
-  /** Lists all images, the last accessed or stored first. */
-  recent(query: RecentQuery): Promise<{ items: ImageRecord[]; next: AccessPlace | null }>;
-  summary(): Promise<ImageSummary>;
-}
-
 export function createListings(
   images: Pick<ImageStore, 'list' | 'newer' | 'recent' | 'summary'>,
   rules: AudienceRules,
   now: () => number,
-): Listings {
+) {
   const shown = (image: ImageRecord | null | undefined) => (image && !isOver(image, now()) ? image : null);
 
   return {
-    async list({ text, page, perPage, after }) {
+    /** Lists public images, newest first; with `text`, those whose name, ID or format contains it. */
+    async list({ text, page, perPage, after }: ListQuery): Promise<Page<ImageRecord>> {
       if (rules.listing === 'off') return { items: [], total: 0, exact: true, next: null };
       const found = await images.list({
         offset: after === undefined ? (page - 1) * perPage : 0,
@@ -46,7 +36,8 @@ export function createListings(
       return { ...found, items: found.items.filter(shown) };
     },
 
-    async beside(image) {
+    /** Returns the images right before and after one in that list; `null` if there is none, or it is not in the list. */
+    async beside(image: ImageRecord) {
       if (rules.listing === 'off' || visibilityOf(image) !== 'public') return { newer: null, older: null };
       const [newer, behind] = await Promise.all([
         images.newer(image),
@@ -55,13 +46,18 @@ export function createListings(
       return { newer: shown(newer), older: shown(behind.items[0]) };
     },
 
-    async recent({ page, perPage, after }) {
+    /** Lists all images, the last accessed or stored first. */
+    async recent({ page, perPage, after }: RecentQuery) {
       const offset = after === undefined ? (page - 1) * perPage : 0;
       const found = await images.recent({ offset, limit: perPage + 1, ...(after && { after }) });
       const items = found.slice(0, perPage);
-      return { items, next: found.length > perPage ? (items.at(-1) ?? null) : null };
+      const next: AccessPlace | null = found.length > perPage ? (items.at(-1) ?? null) : null;
+      return { items, next };
     },
 
     summary: () => images.summary(),
   };
 }
+
+/** Lists images in pages. */
+export type Listings = ReturnType<typeof createListings>;

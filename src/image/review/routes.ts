@@ -1,8 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Audit } from '../../audit/audit.ts';
 import { FORMATS } from '../../codec/format.ts';
-import type { Description } from '../../http/describe.ts';
+import { type Description, success } from '../../http/describe.ts';
 import { type Call, json, type Route, route } from '../../http/route.ts';
+import { unkept } from '../../http/unkept.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
 import { nullable, oneOf, text } from '../../lib/schema.ts';
 import type { ImageRecord } from '../image.ts';
@@ -27,7 +28,6 @@ const held = Type.Object({
   hash: Type.String(),
   phash: nullable(Type.String()),
 });
-const answer = Type.Object({ success: Type.Literal(true), images: Type.Array(held) });
 const decision = Type.Object({
   id,
   verdict: oneOf(['allow', 'block'], '`allow`: publish the image under its ID. `block`: delete it.'),
@@ -39,7 +39,7 @@ const about = (
   answers: Description['answers'],
   errors: number[],
 ): Description => ({ id, tag, summary, answers, errors });
-const listed = { 200: { description: 'The images in review, oldest first.', schema: answer } };
+const listed = { 200: success('The images in review, oldest first.', { images: Type.Array(held) }) };
 const file = { 200: { description: 'The file.', content: { 'image/*': { schema: Type.String() } } } };
 
 /** The routes for pictures that wait for the administrator. */
@@ -67,8 +67,7 @@ export function imageReviewRoutes(reviews: Reviews, audit: Pick<Audit, 'act' | '
 }
 
 async function list(reviews: Reviews): Promise<Response> {
-  const images = (await reviews.list()).map(viewOf);
-  return Response.json({ success: true, images }, { headers: { 'cache-control': 'no-store' } });
+  return unkept({ success: true, images: (await reviews.list()).map(viewOf) });
 }
 
 async function showFile(reviews: Reviews, id: string): Promise<Response> {

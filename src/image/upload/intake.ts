@@ -1,5 +1,6 @@
 import { AppError, invalidParameter, message } from '../../errors.ts';
 import type { Call, Caller } from '../../http/route.ts';
+import { unkept } from '../../http/unkept.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import { acceptsHtml } from '../../web/page-response.ts';
 import type { Uploader } from '../access/deletion-rights.ts';
@@ -203,14 +204,9 @@ export function createUploads({ intake, pages, basePath, guest }: UploadsOptions
     const base = call.context.origin + basePath;
     const [only, ...others] = outcomes;
     const uploaded = only && 'uploaded' in only && others.length === 0 ? only.uploaded : null;
-    if (uploaded === null) {
-      const headers = { 'cache-control': 'no-store' };
-      return Response.json(uploadsView(base, outcomes), { status: 201, headers });
-    }
-    return Response.json(uploadView(base, uploaded), {
-      status: uploaded.inReview ? 202 : 201,
-      headers: { location: linksOf(base, uploaded.image).url, 'cache-control': 'no-store' },
-    });
+    if (uploaded === null) return unkept(uploadsView(base, outcomes), 201);
+    const { url } = linksOf(base, uploaded.image);
+    return unkept(uploadView(base, uploaded), uploaded.inReview ? 202 : 201, { location: url });
   }
 
   return async function upload(call: Call, taking?: Taking): Promise<Response> {

@@ -53,18 +53,7 @@ export interface StoringOptions {
 /** A received file, which stays there. */
 type IncomingFile = Pick<ReceivedFile, 'path' | 'filename'> & Partial<Pick<ReceivedFile, 'hash'>>;
 
-/** Converts and stores uploads. */
-export interface Storing {
-  /** Call before reading a body of at most this many bytes. Rejects with `storage_full`, `busy` or `unavailable`. */
-  admit(bytes: number, payer: string): Promise<void>;
-  /**
-   * Converts and stores a file. Rejects with `forbidden` for a file that is blocked, with `invalid_parameter` for options
-   * that contradict each other, with `storage_full`, and as the codec does.
-   */
-  upload(file: IncomingFile, wanted: UploadOptions, from: Uploader, signal?: AbortSignal): Promise<Uploaded>;
-}
-
-export function createStoring(options: StoringOptions): Storing {
+export function createStoring(options: StoringOptions) {
   const { images, files, codec, hasher, rights, rules, quota, mayStore, mayUpload, holdBack } = options;
   const { unfinished, onStored, requireFiles, random, folder, now, stamp, log } = options;
 
@@ -100,13 +89,23 @@ export function createStoring(options: StoringOptions): Storing {
   }
 
   return {
-    async admit(bytes, payer) {
+    /** Call before reading a body of at most this many bytes. Rejects with `storage_full`, `busy` or `unavailable`. */
+    async admit(bytes: number, payer: string): Promise<void> {
       codec.admit?.(payer);
       await requireFiles();
       await quota?.admit(bytes);
     },
 
-    async upload({ path, filename, hash: source }, wanted, from, signal) {
+    /**
+     * Converts and stores a file. Rejects with `forbidden` for a file that is blocked, with `invalid_parameter` for options
+     * that contradict each other, with `storage_full`, and as the codec does.
+     */
+    async upload(
+      { path, filename, hash: source }: IncomingFile,
+      wanted: UploadOptions,
+      from: Uploader,
+      signal?: AbortSignal,
+    ): Promise<Uploaded> {
       const { format, quality, stripExif, maxWidth, maxHeight, password, title, alt } = wanted;
       const audience = audienceOf(wanted, rules, now());
       if (source !== undefined) await mayStore(source);
@@ -154,6 +153,9 @@ export function createStoring(options: StoringOptions): Storing {
     },
   };
 }
+
+/** Converts and stores uploads. */
+export type Storing = ReturnType<typeof createStoring>;
 
 /** The result of an upload, for its uploader only. */
 export interface Uploaded {

@@ -4,7 +4,7 @@ import { basicOf, type Login } from '../login.ts';
 import type { Dialled } from '../proxy.ts';
 import type { Conversation, Secured, Spoken } from './connection.ts';
 import { CheckFault } from './fault.ts';
-import { type FileRange, headReader, rangeReader } from './http.ts';
+import { type FileRange, messageReader, rangeReader } from './http.ts';
 import type { Reader } from './inbox.ts';
 import { TOKEN_PARAMETER } from './judge.ts';
 import { connectSocks4, connectSocks5, greetSocks5, type TunnelTarget } from './socks.ts';
@@ -125,16 +125,12 @@ function ask<T>(origin: string, { target, path, extra = '', hear }: Request<T>, 
 /** Opens a tunnel with CONNECT (RFC 9110, 9.3.6). */
 export function connectHttp({ host, port }: TunnelTarget, login: Login | null = null): Spoken<true> {
   const place = `${bracketed(host)}:${port}`;
-  const readHead = headReader();
   return {
     say: `CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\n${loginLine(login)}User-Agent: ${HEADERS['User-Agent']}\r\n\r\n`,
-    hear(inbox) {
-      const head = readHead(inbox);
-      if (head === undefined) return undefined;
-      if (head.status === 407) throw new CheckFault('auth_required', 'wants credentials');
-      if (head.status > 299) throw new CheckFault('bad_answer', 'declined');
-      return true;
-    },
+    hear: messageReader<true>(({ status }) => {
+      if (status > 299) throw new CheckFault('bad_answer', 'declined');
+      return () => true;
+    }),
   };
 }
 

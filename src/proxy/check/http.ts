@@ -48,24 +48,33 @@ export function headReader(): Reader<AnswerHead> {
 }
 
 /**
+ * Reads a head, and then what `begin` returns the reader of. Throws `auth_required` for 407, and what `begin` throws.
+ */
+export function messageReader<T>(begin: (head: AnswerHead) => Reader<T>): Reader<T> {
+  const readHead = headReader();
+  let read: Reader<T> | undefined;
+  return (inbox) => {
+    if (read === undefined) {
+      const head = readHead(inbox);
+      if (head === undefined) return undefined;
+      if (head.status === 407) throw new CheckFault('auth_required', 'wants credentials');
+      read = begin(head);
+    }
+    return read(inbox);
+  };
+}
+
+/**
  * Reads one HTTP answer, without redirects or decompression, and the body only of a 200. Throws `protocol_error` for
  * malformed framing, `bad_answer` for an encoded body or one over 16 KB, and `auth_required` for 407.
  */
 export function answerReader(): Reader<HttpAnswer> {
-  const readHead = headReader();
-  let readBody: Reader<Buffer> | undefined;
-  return (inbox) => {
-    if (readBody === undefined) {
-      const head = readHead(inbox);
-      if (head === undefined) return undefined;
-      const { status } = head;
-      if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
-      if (status !== 200) return { status, body: '', retryAfterMs: retryAfter(head) };
-      readBody = bodyReader(head, MAX_ANSWER_BYTES);
-    }
-    const body = readBody(inbox);
-    return body === undefined ? undefined : { status: 200, body: body.toString('utf8'), retryAfterMs: null };
-  };
+  return messageReader((head) => {
+    const { status } = head;
+    if (status !== 200) return () => ({ status, body: '', retryAfterMs: retryAfter(head) });
+    const answerOf = (body: Buffer) => ({ status, body: body.toString('utf8'), retryAfterMs: null });
+    return bodyReader(head, MAX_ANSWER_BYTES, answerOf);
+  });
 }
 
 /**
@@ -98,25 +107,14 @@ export function openingReader(maxBytes: number): Reader<{ status: number; body: 
 
 /** Reads the answer to a range request. Throws `bad_answer` if the range does not start at `from`. */
 export function rangeReader(from: number, maxBytes: number): Reader<FileRange> {
-  const readHead = headReader();
-  let size = 0;
-  let readBody: Reader<Buffer> | undefined;
-  return (inbox) => {
-    if (readBody === undefined) {
-      const head = readHead(inbox);
-      if (head === undefined) return undefined;
-      if (head.status === 407) throw new CheckFault('auth_required', 'wants credentials');
-      const [place = ''] = listOf(head, 'content-range');
-      const range = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(place);
-      if (head.status !== 206 || Number(range?.[1]) !== from) {
-        throw new CheckFault('bad_answer', `answered with status ${head.status}, not the part of the file`);
-      }
-      size = Number(range?.[2]);
-      readBody = bodyReader(head, maxBytes);
+  return messageReader((head) => {
+    const [place = ''] = listOf(head, 'content-range');
+    const range = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(place);
+    if (head.status !== 206 || Number(range?.[1]) !== from) {
+      throw new CheckFault('bad_answer', `answered with status ${head.status}, not the part of the file`);
     }
-    const bytes = readBody(inbox);
-    return bytes === undefined ? undefined : { bytes, size };
-  };
+    return bodyReader(head, maxBytes, (bytes) => ({ bytes, size: Number(range?.[2]) }));
+  });
 }
 
 function retryAfter(head: Head): number | null {
@@ -124,7 +122,7 @@ function retryAfter(head: Head): number | null {
   return /^\d{1,9}$/.test(text) ? Math.min(Number(text), MAX_RETRY_AFTER_S) * 1000 : null;
 }
 
-function bodyReader(head: Head, max: number): Reader<Buffer> {
+function bodyReader<T>(head: Head, max: number, answerOf: (body: Buffer) => T): Reader<T> {
   const [encoding = 'identity'] = listOf(head, 'content-encoding');
   if (encoding !== 'identity') throw new CheckFault('bad_answer', 'an encoded body that was not requested');
   const framing = framingOf(head, 'until close');
@@ -136,6 +134,6 @@ function bodyReader(head: Head, max: number): Reader<Buffer> {
     received += inbox.take(end.take(inbox.view()))?.length ?? 0;
     if (body.size + announced() > max || received > max * MOST_FRAMING)
       throw new CheckFault('bad_answer', 'too long an answer');
-    return end.done || (framing === 'until close' && inbox.ended) ? body.remainder() : undefined;
+    return end.done || (framing === 'until close' && inbox.ended) ? answerOf(body.remainder()) : undefined;
   };
 }

@@ -8,6 +8,7 @@ import { CheckFault, type FaultCode } from './fault.ts';
 import { answerReader, type HttpAnswer } from './http.ts';
 import { type Judge, type Judges, type Scheme, schemeFor } from './judges.ts';
 import { createOpinions, type Failed, type Opinion } from './opinion.ts';
+import { confirm } from './remotes.ts';
 import type { Challenge, Witness, Witnesses } from './witnesses.ts';
 
 /** Number of judges to try. If each was down when the proxy failed, the result is `unknown`. */
@@ -70,7 +71,7 @@ export function createInterrogation(
     if (failed === 'unreachable') return judges.confirmUplink(startedAt);
     if (!committed || failed === 'auth_required') return true;
     const since = failed === 'timeout' ? startedAt + (monotonic() - startedAt) / 2 : monotonic();
-    return judges.confirm(judge, since);
+    return confirm(judge.remote, since);
   }
 
   /** Returns the answer of a judge on another host than `avoid`, or `null` if no judge can answer. */
@@ -113,7 +114,7 @@ export function createInterrogation(
     const second = await hear(endpoint, scheme, signal, first.judge.host);
     if (second === null) {
       // There is no other judge. Its answer counts if it answers us directly.
-      return (await judges.confirm(first.judge, monotonic())) ? first : null;
+      return (await confirm(first.judge.remote, monotonic())) ? first : null;
     }
     if ('result' in second) first.judge.remote.standing.overruled();
     return second;
@@ -195,7 +196,7 @@ function createRelayProof(
       if (outcome === 'aborted' || outcome === 'exhausted')
         throw new CheckFault(outcome, 'nothing can be said');
       avoid = witness.host;
-      if (!(await witnesses.confirm(witness, startedAt))) continue;
+      if (!(await confirm(witness.remote, startedAt))) continue;
       refused = witness;
       error = outcome;
     }

@@ -3,15 +3,7 @@ import { type Echo, readEcho } from './echo.ts';
 import { pathWith, sentHeaders, type Target } from './exchange.ts';
 import type { HttpAnswer } from './http.ts';
 import { AskFault, createRemote, pause, type Remote, type RemoteState } from './remote.ts';
-import {
-  confirm,
-  firstUp,
-  probe,
-  type RemotesOptions,
-  type RemotesState,
-  renew,
-  stateOf,
-} from './remotes.ts';
+import { firstUp, probe, type RemotesOptions, type RemotesState, renew, stateOf } from './remotes.ts';
 
 /** Age at which a good direct answer is renewed, because our own address may have changed. */
 const BASELINE_MS = 5 * 60_000;
@@ -137,12 +129,7 @@ export function createJudges(options: JudgesOptions) {
      * Like `next`, but asks the judges if none is known to work, and waits if all are busy, until the signal aborts.
      */
     find,
-    /**
-     * Reports whether the judge is known to have worked at `since` (monotonic) or later. Asks it if that is possible
-     * soon.
-     */
-    confirm: ({ remote }: Judge, since: number) => confirm(remote, since),
-    /** Reports the same of our own network. An answer of any judge proves it. */
+    /** Reports of our own network what `confirm` does of a judge. An answer of any judge proves it. */
     confirmUplink,
     /** Records a good answer through a proxy. It proves that the judge worked at `at` (monotonic). */
     accepted({ rate, remote }: Judge, at: number): void {
@@ -158,10 +145,7 @@ export function createJudges(options: JudgesOptions) {
       return asked.length > 0 && asked.every(({ remote }) => remote.isSlow(since, timeoutMs * SLOW_SHARE));
     },
     /** Asks the judges that may be asked now. */
-    async probe(): Promise<JudgesState> {
-      await probe(entries);
-      return state();
-    },
+    probe: () => probe(entries),
     state,
     has: (scheme: Scheme) => byScheme[scheme].length > 0,
     /** Our own addresses: those given, and those that the judges saw. */

@@ -53,20 +53,15 @@ export function createOpinions({
     // Nobody on the way can change an answer over TLS.
     if (scheme === 'https') return echo;
     if (echo.proven !== direct.proven || echo.frame !== direct.frame) return null;
-    if (echo.headers === null || direct.headers === null) return null;
-    const arrived = { address: direct.address, headers: direct.headers };
-    const proxied = { address: echo.address, chain: echo.chain, headers: echo.headers };
-    return showsUsualHeaders({ sent, direct: arrived, proxied }) ? echo : null;
+    const compared = comparisonOf(sent, direct, echo);
+    return compared && showsUsualHeaders(compared) ? echo : null;
   }
 
   /** Returns what the proxy did to the request. It cannot touch a request over TLS. */
-  function seen({ scheme, remote, sent }: Judge, { address, chain, headers }: Echo) {
-    const direct = remote.said;
-    if (scheme === 'https' || !direct?.headers || !headers)
-      return { anonymity: 'elite' as const, tampering: [] };
-    const own = judges.ownAddresses();
-    const arrived = { address: direct.address, headers: direct.headers };
-    return compareHeaders({ sent, direct: arrived, proxied: { address, chain, headers }, own });
+  function seen({ scheme, remote, sent }: Judge, echo: Echo) {
+    const compared = scheme === 'https' ? null : comparisonOf(sent, remote.said, echo);
+    if (compared === null) return { anonymity: 'elite' as const, tampering: [] };
+    return compareHeaders({ ...compared, own: judges.ownAddresses() });
   }
 
   /**
@@ -116,6 +111,17 @@ interface Comparison {
   proxied: Arrived & { chain: string };
   /** Our own addresses, in canonical form. */
   own: ReadonlySet<string>;
+}
+
+/** Returns what two answers of a judge show of the request; `null` if one of them does not show its headers. */
+function comparisonOf(
+  sent: Judge['sent'],
+  direct: Echo | null,
+  proxied: Echo,
+): Omit<Comparison, 'own'> | null {
+  const [before, headers] = [direct?.headers, proxied.headers];
+  if (!direct || !before || !headers) return null;
+  return { sent, direct: { ...direct, headers: before }, proxied: { ...proxied, headers } };
 }
 
 /**

@@ -3,15 +3,7 @@ import { deflateRawSync } from 'node:zlib';
 import type { Target } from './exchange.ts';
 import type { FileRange } from './http.ts';
 import { createRemote, type Remote, type RemoteState } from './remote.ts';
-import {
-  confirm,
-  firstUp,
-  probe,
-  type RemotesOptions,
-  type RemotesState,
-  renew,
-  stateOf,
-} from './remotes.ts';
+import { firstUp, probe, type RemotesOptions, type RemotesState, renew, stateOf } from './remotes.ts';
 
 /** Size of a block that is fetched directly. It is enough for thousands of questions. */
 export const BLOCK_BYTES = 256 * 1024;
@@ -116,11 +108,6 @@ export function createWitnesses(options: WitnessesOptions) {
       return witness && block ? challengeOf(witness, block) : null;
     },
 
-    /**
-     * Reports whether the witness is known to have worked at `since` (monotonic) or later. Asks it if that is possible
-     * soon.
-     */
-    confirm: ({ remote }: Witness, since: number) => confirm(remote, since),
     /** Asks the witnesses that may be asked now. */
     probe: () => probe(witnesses),
 

@@ -60,10 +60,13 @@ ${moreFields(site, bar)}</details>
 }
 
 function select(name: string, label: string, value: string, options: readonly Option[]): Html {
-  return html`<select class="chip-select" name="${name}" aria-label="${label}">${options.map(
-    ([one, text]) => html`<option value="${one}"${one === value && html` selected`}>${text}</option>`,
-  )}</select>`;
+  return html`<select class="chip-select" name="${name}" aria-label="${label}">${optionsOf(options, value)}</select>`;
 }
+
+const optionsOf = (options: readonly Option[], chosen: string) =>
+  options.map(
+    ([one, text]) => html`<option value="${one}"${one === chosen && html` selected`}>${text}</option>`,
+  );
 
 function moreFields({ words: { proxies } }: Site, bar: Listing): Html {
   const { entered, problems } = bar.query;
@@ -71,10 +74,7 @@ function moreFields({ words: { proxies } }: Site, bar: Listing): Html {
     problems.some(({ field }) => field === name) &&
     html` aria-invalid="true" aria-describedby="problem-${name}"`;
   const choice = (name: string, label: string, options: Option[]) =>
-    html`<p><label for="f-${name}">${label}</label><select id="f-${name}" name="${name}"${faulty(name)}>${options.map(
-      ([value, text]) =>
-        html`<option value="${value}"${value === (entered[name] ?? '') && html` selected`}>${text}</option>`,
-    )}</select></p>\n`;
+    html`<p><label for="f-${name}">${label}</label><select id="f-${name}" name="${name}"${faulty(name)}>${optionsOf(options, entered[name] ?? '')}</select></p>\n`;
   const field = (name: string, label: string, { unit = '', hint = '' }) =>
     html`<p><label for="f-${name}">${label}</label><span class="with-unit"><input id="f-${name}" name="${name}" inputmode="${unit === '' ? 'text' : 'decimal'}" autocomplete="off" placeholder="${hint}" value="${entered[name] ?? ''}"${faulty(name)}>${unit !== '' && html`<span class="unit">${unit}</span>`}</span></p>\n`;
   const named = (names: readonly string[], texts: Readonly<Record<string, string>>) =>

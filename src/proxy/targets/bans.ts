@@ -1,21 +1,6 @@
 import { OwnedMap } from '../../lib/owned-map.ts';
 import { createAgreement, type Witness } from './testimony.ts';
 
-/**
- * Which exits a site has refused, as accounts have reported or plain requests have shown. What one account says shuts
- * an exit out for itself alone; what several say does so for all.
- */
-export interface Bans {
-  /** Shuts an exit out at a site. `restMs`: for how long. Default: 10 min, doubled each time up to a day. */
-  refused(witness: Witness, site: string, exit: string, restMs?: number): { restMs: number; forAll: boolean };
-  /** Ends what an account has said of an exit, and what all go by if several accounts agree. */
-  accepted(witness: Witness, site: string, exit: string): { forAll: boolean };
-  /** Returns the test for exits that are shut out, or `undefined` if none is. */
-  at(witness: Witness, site: string): ((exit: string) => boolean) | undefined;
-  /** Returns the number of exits that are shut out of any site. */
-  count(): number;
-}
-
 /** How long a ban lasted, on the monotonic clock. It is remembered after its end, because the next one is longer. */
 interface Ban {
   until: number;
@@ -28,7 +13,7 @@ const MOST = 100_000;
 /** What counts for all belongs to nobody. */
 const ALL = '';
 
-export function createBans(monotonic: () => number): Bans {
+export function createBans(monotonic: () => number) {
   const bans = new OwnedMap<Ban>(MOST);
   const agreement = createAgreement(monotonic);
 
@@ -40,7 +25,8 @@ export function createBans(monotonic: () => number): Bans {
   }
 
   return {
-    refused(witness, site, exit, asked) {
+    /** Shuts an exit out at a site. `asked`: for how long, in ms. Default: 10 min, doubled each time up to a day. */
+    refused(witness: Witness, site: string, exit: string, asked?: number) {
       const pair = `${site} ${exit}`;
       const agreed = agreement.note(pair, witness.id, false);
       if (witness.speaksForAll) return { restMs: shutOut(ALL, pair, asked), forAll: true };
@@ -49,7 +35,8 @@ export function createBans(monotonic: () => number): Bans {
       return { restMs: shutOut(witness.id, pair, asked), forAll: agreed };
     },
 
-    accepted(witness, site, exit) {
+    /** Ends what an account has said of an exit, and what all go by if several accounts agree. */
+    accepted(witness: Witness, site: string, exit: string) {
       const pair = `${site} ${exit}`;
       const forAll = agreement.note(pair, witness.id, true) || witness.speaksForAll;
       if (forAll) bans.delete(ALL, pair);
@@ -57,17 +44,19 @@ export function createBans(monotonic: () => number): Bans {
       return { forAll };
     },
 
-    at({ id }, site) {
+    /** Returns the test for exits that are shut out, or `undefined` if none is. */
+    at({ id }: Witness, site: string) {
       const [own, common] = [bans.of(id), bans.of(ALL)];
       if (!own && !common) return undefined;
       const now = monotonic();
-      return (exit) => {
+      return (exit: string) => {
         const pair = `${site} ${exit}`;
         return Math.max(own?.get(pair)?.until ?? 0, common?.get(pair)?.until ?? 0) > now;
       };
     },
 
-    count() {
+    /** Returns the number of exits that are shut out of any site. */
+    count(): number {
       const now = monotonic();
       const exits = new Set<string>();
       for (const book of bans.all())
@@ -76,6 +65,12 @@ export function createBans(monotonic: () => number): Bans {
     },
   };
 }
+
+/**
+ * Which exits a site has refused, as accounts have reported or plain requests have shown. What one account says shuts
+ * an exit out for itself alone; what several say does so for all.
+ */
+export type Bans = ReturnType<typeof createBans>;
 
 /** Several clients may meet the same ban, so only one that comes after the last has ended is longer. */
 function nextBan(before: Ban | undefined, now: number, asked: number | undefined): Ban {

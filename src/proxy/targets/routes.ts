@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Description } from '../../http/describe.ts';
+import { type Description, success } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
+import { unkept } from '../../http/unkept.ts';
 import { integer, named, nullable, text } from '../../lib/schema.ts';
 import { partOf, partQuery } from '../schemas.ts';
 import type { TargetFacts, Targets } from './targets.ts';
@@ -17,12 +18,10 @@ const targetSchema = named('Target', {
   ),
 });
 
-const targetsSchema = Type.Object({
-  success: Type.Literal(true),
-  total: integer('Number of targets that you may see.'),
-  count: integer('Number of targets in this response.'),
-  targets: Type.Array(targetSchema),
-});
+const targetExample = {
+  ...{ name: 'search', site: 'example.com', url: 'https://www.example.com/' },
+  ...{ proxies: 212, working: 140, success: 0.682 },
+};
 
 const targetsQuery = partQuery('targets');
 
@@ -32,25 +31,15 @@ const about: Description = {
   description:
     'Sites for which the server knows which proxies reach them. Everyone sees the targets named by the operator. The others show what users visit, so only the administrator sees them.',
   answers: {
-    200: {
-      description: 'The targets with their results.',
-      schema: targetsSchema,
-      example: {
-        success: true,
-        total: 1,
-        count: 1,
-        targets: [
-          {
-            name: 'search',
-            site: 'example.com',
-            url: 'https://www.example.com/',
-            proxies: 212,
-            working: 140,
-            success: 0.682,
-          },
-        ],
+    200: success(
+      'The targets with their results.',
+      {
+        total: integer('Number of targets that you may see.'),
+        count: integer('Number of targets in this response.'),
+        targets: Type.Array(targetSchema),
       },
-    },
+      { total: 1, count: 1, targets: [targetExample] },
+    ),
   },
   errors: [400],
 };
@@ -65,10 +54,7 @@ export function targetRoutes(targets: KnownTargets): Route[] {
 function list(targets: KnownTargets, { query, context }: Call<{ query: typeof targetsQuery }>): Response {
   const all = targets.known().filter(({ named }) => context.admin || named !== null);
   const page = partOf(all, query).map(targetView);
-  return Response.json(
-    { success: true, total: all.length, count: page.length, targets: page },
-    { headers: { 'cache-control': 'no-store' } },
-  );
+  return unkept({ success: true, total: all.length, count: page.length, targets: page });
 }
 
 function targetView({ named, site, facts }: TargetFacts): Static<typeof targetSchema> {
