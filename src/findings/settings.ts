@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { access, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Config } from '../config.ts';
 import { unreadable } from '../errors.ts';
@@ -37,11 +37,17 @@ const NEEDED = ['TERMS', 'BLOCK_HASHES', 'PROXY_JUDGE_CA', 'PROXY_COUNTRY_DB'] a
 export async function fileFindings(config: Config): Promise<Finding[]> {
   const missing = NEEDED.map(async (name) => {
     const path = config[name];
-    if (path !== undefined) await access(path, constants.R_OK).catch(unreadable(name, path));
+    if (path !== undefined) await readStart(path).catch(unreadable(name, path));
     return [];
   });
   const found = missing.map((look) => look.catch(({ message }: Error) => [fail(message)]));
   return (await Promise.all([...found, auditLogFindings(config)])).flat();
+}
+
+/** Rejects for a folder as well, which containers make where a file to mount is missing. */
+async function readStart(path: string): Promise<void> {
+  const file = await open(path);
+  await file.read(Buffer.alloc(1), 0, 1).finally(() => file.close());
 }
 
 /** Returns whether lines cannot be appended to the file of `AUDIT_LOG`: nothing else would say so before the first act. */

@@ -42,9 +42,11 @@ test('files of the settings that the server could not use are named before it st
     ABUSE_CONTACT: 'abuse@example.com',
     TERMS: '/nowhere/terms',
     BLOCK_HASHES: import.meta.path,
+    PROXY_COUNTRY_DB: import.meta.dir,
   });
   expect(await fileFindings(config)).toEqual([
     fail('TERMS names a file that cannot be read: /nowhere/terms'),
+    fail(`PROXY_COUNTRY_DB names a file that cannot be read: ${import.meta.dir}`),
   ]);
   expect(await fileFindings(parseConfig({}))).toEqual([]);
 });
