@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { parseConfig } from '../../src/config.ts';
 import { type Finding, fail, ok } from '../../src/findings/finding.ts';
@@ -52,15 +53,22 @@ test('files of the settings that the server could not use are named before it st
 });
 
 test('AUDIT_LOG must be a file or a URL that can take lines, which is told before there is one', async () => {
+  const absent = `${tmpdir()}/picpool-no-acts.jsonl`;
+  await rm(absent, { force: true });
   for (const [AUDIT_LOG, isFit] of Object.entries({
     '/nowhere/acts.jsonl': false,
     [tmpdir()]: false,
     '/dev/null': false,
     [import.meta.path]: true,
-    [`${tmpdir()}/picpool-no-acts.jsonl`]: true,
+    [absent]: true,
     'https://acts.example/': true,
   }))
-    expect([AUDIT_LOG, (await auditLogFindings({ AUDIT_LOG })).length === 0]).toEqual([AUDIT_LOG, isFit]);
+    for (const mayCreate of [false, true])
+      expect([AUDIT_LOG, (await auditLogFindings({ AUDIT_LOG }, mayCreate)).length === 0]).toEqual([
+        AUDIT_LOG,
+        isFit,
+      ]);
+  await rm(absent);
 });
 
 test('free space counts where stores are files of this machine', () => {
