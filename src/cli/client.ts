@@ -1,14 +1,19 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Environment } from '../config.ts';
+import { type Environment, parseConfig } from '../config.ts';
 import { text } from '../config-values.ts';
 import { within } from '../lib/deadline.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { masked } from '../lib/masked.ts';
+import { socketPath, urlOf } from '../start/listen.ts';
 import { CommandError, OutputFault, usageError } from './exit.ts';
 import { value } from './options.ts';
 
-/** Where a server with these settings listens on this machine, so that no other gets their token. */
-const ownUrl = ({ PORT = '' }: Environment) => `http://localhost:${PORT.trim() || 3000}`;
+/** Where a server with these settings listens, so that no other gets their token: a URL, or `unix:` and a path. */
+function ownUrl({ HOST, PORT }: Environment): string {
+  const { HOST: hostname, PORT: port } = parseConfig({ HOST, PORT });
+  return socketPath(hostname) === null ? urlOf({ hostname, port }) : hostname;
+}
+
 /** Maximum length of an answer that is read into memory. The longest is a job with ten thousand lists. */
 const MAX_ANSWER_BYTES = 16_000_000;
 const TIMEOUT_MS = 30_000;
@@ -18,10 +23,7 @@ const SILENCE_MS = 60_000;
 
 /** The options of all commands that call a server. */
 export const serverOptions = {
-  url: value(
-    'URL',
-    text(undefined, 'Base URL of the server. [PICPOOL_URL, else PORT of this machine, else 3000]'),
-  ),
+  url: value('URL', text(undefined, 'Base URL of the server. [PICPOOL_URL, else that of HOST and PORT]')),
 };
 
 export interface Call {
@@ -66,7 +68,8 @@ export interface Client {
 export function createClient(given: string | undefined, env: Environment): Client {
   const url = (given ?? (env.PICPOOL_URL?.trim() || ownUrl(env))).replace(/(?<!\/)\/+$/, '');
   const shown = masked('PICPOOL_URL', url);
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+  const socket = socketPath(url);
+  if (socket === null && !(/^https?:\/\//.test(url) && URL.canParse(url))) {
     throw usageError(`The URL of the server must begin with http:// or https://. "${shown}" does not.`);
   }
   const tokenName = ['PICPOOL_TOKEN', 'ADMIN_TOKEN'].find((name) => env[name]?.trim());
@@ -80,6 +83,11 @@ export function createClient(given: string | undefined, env: Environment): Clien
     options: Call = {},
     roomS = MAX_WAIT_S,
   ): Promise<Response> {
+    // Not before: a link may name another server.
+    if (socket !== null)
+      throw usageError(
+        `Commands cannot call the socket ${socket}. Name a URL of the server with --url or PICPOOL_URL.`,
+      );
     const { body, headers: more, timeoutMs = TIMEOUT_MS } = options;
     const request = { method, headers: { ...headers, ...more }, ...(body && { body }) };
     const asked = fetch(url + path, { ...request, redirect: 'manual' });

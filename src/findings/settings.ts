@@ -1,10 +1,11 @@
 import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Config } from '../config.ts';
 import { unreadable } from '../errors.ts';
 import { en } from '../web/words/en.ts';
 import { type Finding, fail, warn } from './finding.ts';
+import { has } from './system.ts';
 
 /**
  * Returns what these settings leave open, most important first, with the line for `.env` that closes it as the
@@ -37,20 +38,38 @@ const NEEDED = ['TERMS', 'BLOCK_HASHES', 'PROXY_JUDGE_CA', 'PROXY_COUNTRY_DB'] a
 export async function fileFindings(config: Config): Promise<Finding[]> {
   const missing = NEEDED.map(async (name) => {
     const path = config[name];
-    if (path !== undefined) await access(path, constants.R_OK).catch(unreadable(name, path));
+    if (path !== undefined) await readStart(path).catch(unreadable(name, path));
     return [];
   });
   const found = missing.map((look) => look.catch(({ message }: Error) => [fail(message)]));
-  return (await Promise.all([...found, auditLogFindings(config)])).flat();
+  return (await Promise.all([...found, auditLogFindings(config, false)])).flat();
 }
 
-/** Returns whether lines cannot be appended to the file of `AUDIT_LOG`: nothing else would say so before the first act. */
-export async function auditLogFindings({
-  AUDIT_LOG: path = '',
-}: Pick<Config, 'AUDIT_LOG'>): Promise<Finding[]> {
+/** Rejects for a folder as well, which containers make where a file to mount is missing. */
+async function readStart(path: string): Promise<void> {
+  const file = await open(path);
+  await file.read(Buffer.alloc(1), 0, 1).finally(() => file.close());
+}
+
+/**
+ * Returns whether lines cannot be appended to the file of `AUDIT_LOG`: nothing else would say so before the first act. The
+ * server creates it; `doctor` does not, because it may run as another user.
+ */
+export async function auditLogFindings(
+  { AUDIT_LOG: path = '' }: Pick<Config, 'AUDIT_LOG'>,
+  mayCreate = true,
+): Promise<Finding[]> {
   if (!path.startsWith('/')) return [];
-  const found = await stat(path).catch(() => null);
-  const writable = access(found ? path : dirname(path), constants.W_OK).then(() => found?.isFile() ?? true);
-  if (await writable.catch(() => false)) return [];
-  return [warn('AUDIT_LOG names a file that lines cannot be appended to.')];
+  const isFit =
+    mayCreate || (await has(path))
+      ? await isAppendable(path)
+      : await has(dirname(path), constants.W_OK | constants.X_OK);
+  return isFit ? [] : [warn('AUDIT_LOG names a file that lines cannot be appended to.')];
+}
+
+/** Opens it as for an act. On Deno, `access` would need one more permission, and end the process without it. */
+async function isAppendable(path: string): Promise<boolean> {
+  const file = await open(path, 'a+', 0o600).catch(() => null);
+  const found = await file?.stat().finally(() => file.close());
+  return found?.isFile() === true;
 }

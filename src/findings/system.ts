@@ -87,7 +87,8 @@ async function nearestStanding(folder: string): Promise<string> {
   return folder === dirname(folder) || (await has(folder)) ? folder : nearestStanding(dirname(folder));
 }
 
-function has(path: string, mode?: number): Promise<boolean> {
+/** Reports whether that exists, and gives the rights of `mode`. */
+export function has(path: string, mode?: number): Promise<boolean> {
   return access(path, mode).then(
     () => true,
     () => false,

@@ -18,14 +18,12 @@ import { createThumbnails, createVersionBytes } from './serve/thumbnails.ts';
 import type { ImageLimits } from './upload/quota.ts';
 import { createStoring, type StoringOptions } from './upload/storing.ts';
 
-/** What its parts need. */
+/** What its parts need, which say what each is for, and the following. */
 export interface ImageServiceOptions
-  extends Omit<ProtectionOptions, 'guesses' | 'hasher'>,
-    Partial<Pick<ProtectionOptions, 'guesses'>>,
-    Pick<StoringOptions, 'codec' | 'folder'>,
-    Partial<Pick<StoringOptions, 'quota' | 'mayStore' | 'mayUpload' | 'holdBack'>>,
-    Pick<UpkeepOptions, 'images' | 'blobs' | 'locks'>,
-    Partial<Pick<UpkeepOptions, 'onCleaned' | 'onDoubt'>>,
+  extends Omit<ProtectionOptions, 'hasher'>,
+    Pick<StoringOptions, 'codec' | 'folder' | 'quota' | 'mayUpload' | 'holdBack'>,
+    Partial<Pick<StoringOptions, 'mayStore'>>,
+    Pick<UpkeepOptions, 'images' | 'blobs' | 'locks' | 'onCleaned' | 'onDoubt'>,
     Pick<OwnerActionsOptions, 'audit'> {
   /** Default: scrypt at its usual cost. */
   hasher?: PasswordHasher;
@@ -84,10 +82,7 @@ export async function createImageService(options: ImageServiceOptions) {
   };
   const storing = createStoring({
     ...parts,
-    quota,
     requireFiles: createFilesGuard({ images, blobs, state, readMark: () => readMark(blobs), now }),
-    mayUpload: options.mayUpload,
-    holdBack: options.holdBack,
     onStored: (image) => onEvent({ type: 'stored', image }),
     stamp: serviceTime.stamp,
   });
@@ -98,8 +93,6 @@ export async function createImageService(options: ImageServiceOptions) {
   });
   const upkeep = createUpkeep({
     ...parts,
-    onCleaned: options.onCleaned,
-    onDoubt: options.onDoubt,
     onVersionBytes: bytes.recount,
   });
 

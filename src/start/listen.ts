@@ -69,7 +69,8 @@ export function ownAddress(hostname: string): string {
   return hostname === '::' ? '::1' : hostname;
 }
 
-function urlOf({ hostname, port }: HttpServer): string {
+/** Returns where browsers of this machine reach a server that listens there. */
+export function urlOf({ hostname, port }: Pick<HttpServer, 'hostname' | 'port'>): string {
   const everywhere = hostname === '0.0.0.0' || hostname === '::';
   const host = everywhere ? 'localhost' : bracketed(hostname);
   return `http://${host}:${port}`;

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { createClient } from '../../src/cli/client.ts';
 import { command as exporting } from '../../src/cli/export.ts';
 import { openKeptTokens } from '../../src/cli/kept-tokens.ts';
+import type { Environment } from '../../src/config.ts';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { LIGHT, startServer } from '../support/servers/server-process.ts';
@@ -395,11 +396,21 @@ test('a server of another version that leaves out a link costs no delete token',
     ),
   ));
 
-test('without a URL, commands ask the server that the settings describe', () => {
-  const urls = [{}, { PORT: '8080' }, { PORT: '8080', PICPOOL_URL: 'http://other/' }].map(
-    (env) => createClient(undefined, env).url,
+test('without a URL, commands ask the server that the settings describe, and no other', async () => {
+  const client = (env: Environment) => createClient(undefined, env);
+  const own = { HOST: '::1', PORT: ' 8080 ' };
+  const urls = [{}, { PORT: '8080' }, own, { ...own, PICPOOL_URL: 'http://other/' }].map(
+    (env) => client(env).url,
   );
-  expect(urls).toEqual(['http://localhost:3000', 'http://localhost:8080', 'http://other']);
+  expect(urls).toEqual([
+    'http://localhost:3000',
+    'http://localhost:8080',
+    'http://[::1]:8080',
+    'http://other',
+  ]);
+  expect(() => client({ PORT: 'x' })).toThrow('PORT must be');
+  const atSocket = client({ HOST: 'unix:/run/picpool.sock' });
+  await expect(atSocket.ask('POST', '/api/cleanup', {})).rejects.toThrow('--url or PICPOOL_URL');
 });
 
 /** The work's timers end 200 times as early. Resolves with its failure. */

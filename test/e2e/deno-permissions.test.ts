@@ -66,6 +66,7 @@ for (const [where, layout] of RUNS) {
           PROXY_JUDGES: judge.url,
           PROXY_WITNESSES: 'none',
           PROXY_SOURCES: 'http://127.0.0.1:9/',
+          AUDIT_LOG: join(data, 'acts.jsonl'),
           IMAGE_WORKERS: '1',
           IMAGE_SANDBOX: withMeans ? 'require' : 'on',
           ...(s3 && {

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { parseConfig } from '../../src/config.ts';
 import { type Finding, fail, ok } from '../../src/findings/finding.ts';
@@ -42,23 +43,32 @@ test('files of the settings that the server could not use are named before it st
     ABUSE_CONTACT: 'abuse@example.com',
     TERMS: '/nowhere/terms',
     BLOCK_HASHES: import.meta.path,
+    PROXY_COUNTRY_DB: import.meta.dir,
   });
   expect(await fileFindings(config)).toEqual([
     fail('TERMS names a file that cannot be read: /nowhere/terms'),
+    fail(`PROXY_COUNTRY_DB names a file that cannot be read: ${import.meta.dir}`),
   ]);
   expect(await fileFindings(parseConfig({}))).toEqual([]);
 });
 
 test('AUDIT_LOG must be a file or a URL that can take lines, which is told before there is one', async () => {
+  const absent = `${tmpdir()}/picpool-no-acts.jsonl`;
+  await rm(absent, { force: true });
   for (const [AUDIT_LOG, isFit] of Object.entries({
     '/nowhere/acts.jsonl': false,
     [tmpdir()]: false,
     '/dev/null': false,
     [import.meta.path]: true,
-    [`${tmpdir()}/picpool-no-acts.jsonl`]: true,
+    [absent]: true,
     'https://acts.example/': true,
   }))
-    expect([AUDIT_LOG, (await auditLogFindings({ AUDIT_LOG })).length === 0]).toEqual([AUDIT_LOG, isFit]);
+    for (const mayCreate of [false, true])
+      expect([AUDIT_LOG, (await auditLogFindings({ AUDIT_LOG }, mayCreate)).length === 0]).toEqual([
+        AUDIT_LOG,
+        isFit,
+      ]);
+  await rm(absent);
 });
 
 test('free space counts where stores are files of this machine', () => {

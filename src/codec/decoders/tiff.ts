@@ -83,8 +83,8 @@ interface Layout {
 }
 
 /**
- * Decodes the forms of TIFF that libvips refuses or shows in false colours: tiles with one sample each, 8-bit CIELab, 8-bit YCbCr with as
- * many samples of each, and 12-bit samples. Keeps the upper 8 bits of each sample. Leaves all others to libvips, without `still`. The file is its own EXIF, which libvips does not read.
+ * Decodes the forms of TIFF that libvips refuses or shows in false colours: tiles with one sample each, 8-bit CIELab, YCbCr with as many
+ * samples of each, and 12-bit samples. Keeps the upper 8 bits of each sample. Leaves all others to libvips, without `still`. The file is its own EXIF, which libvips does not read.
  * @throws {AppError} `image_limit`, or `undecodable_image` with what to do instead; anything else if it is damaged.
  */
 export async function decodeTiff(
@@ -159,7 +159,8 @@ function layoutOf(values: Entries): Layout | null {
   const isOurs =
     (((isPlanar && (isTiled || photometric === GREY)) || depth === 12) &&
       (photometric === RGB || photometric === GREY)) ||
-    (depth === 8 && (photometric === LAB || (isYcbcr && isWhole)));
+    (depth === 8 && photometric === LAB) ||
+    (isYcbcr && isWhole);
   const isReadable =
     (values.get(TAG.depth) ?? []).every((bits) => bits === depth) &&
     [8, 12, 16].includes(depth) &&

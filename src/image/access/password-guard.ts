@@ -94,7 +94,7 @@ export interface ProtectionOptions {
   state: StateStore;
   limiter: RateLimiter;
   /** Wrong passwords from one network; see `createGuessLimits`. */
-  guesses: Bucket | undefined;
+  guesses?: Bucket | undefined;
   hasher: PasswordHasher;
   clock: Pick<Clock, 'now' | 'sleep'>;
   random: RandomBytes;

@@ -19,7 +19,7 @@ export interface UpkeepOptions
   onRemoved: (image: ImageRecord) => Promise<void>;
   unfinished: Unfinished;
   /** Called with the reasons why no file is removed, or with none when files are removed again. */
-  onDoubt: ((reasons: readonly string[]) => void) | undefined;
+  onDoubt?: ((reasons: readonly string[]) => void) | undefined;
 }
 
 export function createUpkeep(options: UpkeepOptions) {

@@ -25,20 +25,20 @@ export interface StoringOptions {
   rights: Pick<DeletionRights, 'ownerOf'>;
   rules: AudienceRules;
   /** Keeps uploads from filling the storage. */
-  quota: Pick<Quota, 'admit' | 'reserve'> | undefined;
+  quota?: Pick<Quota, 'admit' | 'reserve'> | undefined;
   /** Rejects with `unavailable` while the files of the records are missing. */
   requireFiles: () => Promise<void>;
   /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore: (hash: string, phash?: string | null) => Promise<void>;
   /** Rejects with `forbidden` for an uploaded file that must not be converted. */
-  mayUpload:
+  mayUpload?:
     | ((file: { path: string; sha256: string | undefined; peer: string }) => Promise<void>)
     | undefined;
   /**
    * Called with each picture, in the file at `path`, before it is stored. Returns true if it was taken over for
    * review. Rejects if it is refused.
    */
-  holdBack: ((image: ImageRecord, path: string, payer: string) => Promise<boolean>) | undefined;
+  holdBack?: ((image: ImageRecord, path: string, payer: string) => Promise<boolean>) | undefined;
   unfinished: Pick<Unfinished, 'settle'>;
   onStored: (image: ImageRecord) => void;
   random: RandomBytes;
