@@ -1,13 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Page,
-} from 'playwright-core';
+import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 /**
  * Debian's build without the windows around a page, which nobody sees here: a visit takes a third less of the processor than in
@@ -41,18 +35,11 @@ export interface Visit {
   close(): Promise<void>;
 }
 
-export interface TestBrowser {
-  browser: Browser;
-  /** Opens a fresh context, as a visitor who was never here. */
-  visit(origin: string, options?: BrowserContextOptions): Promise<Visit>;
-  close(): Promise<void>;
-}
-
 /**
  * Starts the real browser. Rejects if there is none, because nothing else proves what a person sees. `hosts`: names,
  * and the addresses at which the browser finds them.
  */
-export async function startBrowser(hosts: Record<string, string> = {}): Promise<TestBrowser> {
+export async function startBrowser(hosts: Record<string, string> = {}) {
   const home = await mkdtemp(join(tmpdir(), 'picpool-browser-'));
   const rules = Object.entries(hosts).map(([name, address]) => `MAP ${name} ${address}`);
   const browser = await chromium.launch({
@@ -63,7 +50,8 @@ export async function startBrowser(hosts: Record<string, string> = {}): Promise<
   });
   return {
     browser,
-    async visit(origin, options = {}) {
+    /** Opens a fresh context, as a visitor who was never here. */
+    async visit(origin: string, options: BrowserContextOptions = {}) {
       const context = await browser.newContext(options);
       const faults: string[] = [];
       const foreign: string[] = [];
@@ -85,3 +73,5 @@ export async function startBrowser(hosts: Record<string, string> = {}): Promise<
     },
   };
 }
+
+export type TestBrowser = Awaited<ReturnType<typeof startBrowser>>;

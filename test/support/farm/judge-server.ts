@@ -33,17 +33,8 @@ export interface JudgeServerOptions {
   balancer?: (peer: string) => Record<string, string>;
 }
 
-export interface JudgeServer {
-  url: string;
-  port: number;
-  /** Requests answered. */
-  answered(): number;
-  /** Stops listening and breaks all connections. */
-  stop(): Promise<void>;
-}
-
 /** A judge as a real server, for `PROXY_JUDGES` and for checkers in tests. */
-export async function startJudge(options: JudgeServerOptions = {}): Promise<JudgeServer> {
+export async function startJudge(options: JudgeServerOptions = {}) {
   const { tls, host = '127.0.0.1', listen = '127.0.0.1', port = 0, format = 'own', secret } = options;
   const { path = '/judge' } = options;
   let answered = 0;
@@ -66,10 +57,14 @@ export async function startJudge(options: JudgeServerOptions = {}): Promise<Judg
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${host}:${bound}${path}`,
     port: bound,
+    /** Requests answered. */
     answered: () => answered,
+    /** Stops listening and breaks all connections. */
     stop,
   };
 }
+
+export type JudgeServer = Awaited<ReturnType<typeof startJudge>>;
 
 function headersOf(request: IncomingMessage): Record<string, string> {
   const entries = Object.entries(request.headers).map(([name, value]) => [name, String(value)]);

@@ -31,17 +31,6 @@ export type Traitor = `${'bare' | 'echo'}-${(typeof ENDINGS)[number]}`;
 const ENDINGS = ['close', 'reset', 'stall', 'alert'] as const;
 export const TRAITORS = ENDINGS.flatMap((ending): Traitor[] => [`bare-${ending}`, `echo-${ending}`]);
 
-export interface GatewayFarm {
-  port: number;
-  /** Connections that each address got. */
-  dials: Map<string, number>;
-  /** Returns the address of the proxy whose connection to a target comes from this port, as the target sees it. */
-  exitOf(port: number): string | undefined;
-  /** Connections that are open, tunnels' far ends included. */
-  open(): number;
-  stop(): void;
-}
-
 interface FarmOptions {
   /** How long an honest proxy takes to open a tunnel. */
   delayOf?: (address: string) => number;
@@ -79,7 +68,7 @@ const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]);
 export function startGatewayFarm(
   roleOf: (address: string) => FarmRole,
   { delayOf = () => 0, refuses = () => false, onStall = () => {} }: FarmOptions = {},
-): GatewayFarm {
+) {
   const dials = new Map<string, number>();
   const exits = new Map<number, string>();
   const sides = new Set<Side>();
@@ -261,12 +250,17 @@ export function startGatewayFarm(
 
   return {
     port: server.port,
+    /** Connections that each address got. */
     dials,
-    exitOf: (port) => exits.get(port),
+    /** Returns the address of the proxy whose connection to a target comes from this port, as the target sees it. */
+    exitOf: (port: number) => exits.get(port),
+    /** Connections that are open, tunnels' far ends included. */
     open: () => sides.size,
     stop: () => server.stop(true),
   };
 }
+
+export type GatewayFarm = ReturnType<typeof startGatewayFarm>;
 
 /** Returns true if it falls silent. */
 function betray(socket: Socket<Side>): boolean {

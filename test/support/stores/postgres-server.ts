@@ -87,7 +87,7 @@ async function requireBin(): Promise<string> {
 
 /** Makes an empty cluster, whose users need no password. */
 async function initialise(data: string): Promise<void> {
-  await runAs(await asUser(), join(await requireBin(), 'initdb'), [
+  await runAsUser(join(await requireBin(), 'initdb'), [
     ...['-D', data, '--no-sync', '--no-instructions', '--auth=trust', '--username=postgres'],
     ...['--encoding=UTF8', '--locale=C'],
   ]);
@@ -101,14 +101,12 @@ export async function sharedPostgres(
   return url ? { url, stop: async () => {} } : startPostgres(settings);
 }
 
-export interface PostgresUser {
+/** Postgres does not run as root: the user of its package does then. */
+export async function asUser(): Promise<{
   /** What runs a program as the user. */
   command: string[];
   own(path: string): Promise<void>;
-}
-
-/** Postgres does not run as root: the user of its package does then. */
-export async function asUser(): Promise<PostgresUser> {
+}> {
   if (process.getuid?.() !== 0) return { command: [], own: async () => {} };
   const [user, group] = await Promise.all(
     ['-u', '-g'].map(async (option) => (await run('id', [option, 'postgres'])).stdout.trim()),
@@ -120,8 +118,8 @@ export async function asUser(): Promise<PostgresUser> {
   };
 }
 
-export async function runAs(as: PostgresUser, program: string, args: readonly string[]): Promise<void> {
-  const [command = program, ...rest] = [...as.command, program, ...args];
+async function runAsUser(program: string, args: readonly string[]): Promise<void> {
+  const [command = program, ...rest] = [...(await asUser()).command, program, ...args];
   await run(command, rest, { cwd: '/' });
 }
 
@@ -155,24 +153,12 @@ export async function startTlsPostgres(): Promise<TlsPostgres> {
   return { ...server, certificates, trusted: trusted.href };
 }
 
-/** Two servers, of which the second has all that the first has acknowledged. */
-export interface PostgresPair {
-  /** Names both. */
-  url: string;
-  primary: PostgresServer;
-  replica: PostgresServer;
-  /** Makes the replica the primary. */
-  promote(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** A primary that acknowledges only what its replica has on its disk, and that replica. `lossy`: it does not wait. */
-export async function startPostgresPair({ lossy = false } = {}): Promise<PostgresPair> {
+export async function startPostgresPair({ lossy = false } = {}) {
   const bin = await requireBin();
-  const as = await asUser();
   const primary = await startPostgres({ wal_level: 'replica', max_wal_senders: '5', hot_standby: 'on' });
   const replica = await startPostgres({ hot_standby: 'on' }, async (data) => {
-    await runAs(as, join(bin, 'pg_basebackup'), [
+    await runAsUser(join(bin, 'pg_basebackup'), [
       ...['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'postgres', '-D', data],
       ...['--checkpoint=fast', '--no-sync', '--write-recovery-conf', '--wal-method=stream'],
     ]);
@@ -184,14 +170,19 @@ export async function startPostgresPair({ lossy = false } = {}): Promise<Postgre
   await until(async () => (await connection.ask('safe', replicas)).length === 1);
   await connection.close();
   return {
+    /** Names both. */
     url: primary.url.replace(/\/postgres$/, `,127.0.0.1:${replica.port}/postgres`),
     primary,
     replica,
+    /** Makes the replica the primary. */
     async promote() {
-      await runAs(as, join(bin, 'pg_ctl'), ['promote', '-D', join(replica.folder, 'data'), '--no-wait']);
+      await runAsUser(join(bin, 'pg_ctl'), ['promote', '-D', join(replica.folder, 'data'), '--no-wait']);
     },
     async stop() {
       await Promise.all([replica.stop(), primary.stop()]);
     },
   };
 }
+
+/** Two servers, of which the second has all that the first has acknowledged. */
+export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>;
