@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Protocol } from '../../../src/proxy/proxy.ts';
 import { createCertificates } from '../certificates.ts';
-import { freePort } from '../free-port.ts';
 import { startFarm } from './farm.ts';
 import { startJudge } from './judge-server.ts';
 import { startDante, startMicrosocks, startTinyproxy } from './real-proxies.ts';
@@ -27,13 +26,12 @@ export async function startProxyWorld() {
     fetch: (request, server) =>
       new Response(request.url.endsWith('/peer') ? server.requestIP(request)?.address : 'a page'),
   });
-  const ports = await Promise.all([freePort(), freePort(), freePort()]);
-  const [tinyPort, microPort, dantePort] = ports;
   const real = await Promise.all([
-    startTinyproxy('127.2.0.1', tinyPort),
-    startMicrosocks('127.2.0.2', microPort),
-    startDante('127.2.0.3', dantePort),
+    startTinyproxy('127.2.0.1'),
+    startMicrosocks('127.2.0.2'),
+    startDante('127.2.0.3'),
   ]);
+  const [tinyPort, microPort, dantePort] = [real[0].port, real[1].port, real[2].port];
 
   const url = (protocol: Protocol, address: string, port: number) => `${protocol}://${address}:${port}`;
   const farmUrl = (role: Parameters<typeof farm.endpoint>[0], n = 0) => {

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { access, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import process from 'node:process';
+import { pathOf } from '../absent.ts';
 import { freePort } from '../free-port.ts';
 import { listens } from '../servers/processes.ts';
 
@@ -30,7 +31,6 @@ export const S3_ACCESS = {
 };
 
 const START_MS = 45_000;
-const TOOLS = new URL('../../../.tools/bin', import.meta.url).pathname;
 
 /** Redis with its file synced on every write, so that a kill loses nothing. */
 export async function startRedis(): Promise<Service> {
@@ -101,17 +101,8 @@ export async function sharedS3(): Promise<
 
 /** The path of a program; rejects, naming where it comes from, when it is not installed. */
 export async function find(program: string, source: string): Promise<string> {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/sbin', TOOLS];
-  for (const folder of folders) {
-    const path = join(folder, program);
-    if (
-      await access(path).then(
-        () => true,
-        () => false,
-      )
-    )
-      return path;
-  }
+  const path = pathOf(program);
+  if (path !== undefined) return path;
   throw new Error(`${program} is missing; install ${source}`);
 }
 
@@ -120,7 +111,7 @@ class PortTaken extends Error {}
 
 /**
  * Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. `endWith`: the signal by which
- * it ends without a word to anybody, with its children. If another program takes the port first, it is started on another.
+ * it ends without a word to anybody, with its children. `host`: where it listens. If another program takes the port first, it is started on another.
  */
 export async function startProgram(...how: Parameters<typeof startOnce>): ReturnType<typeof startOnce> {
   for (let tries = 1; ; tries++) {
@@ -137,9 +128,10 @@ async function startOnce(
   ready: (port: number) => Promise<void>,
   prepare: (folder: string, port: number) => Promise<unknown> = async () => {},
   endWith: NodeJS.Signals = 'SIGKILL',
+  host = '127.0.0.1',
 ): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-service-'));
-  const port = await freePort();
+  const port = await freePort(host);
   await prepare(folder, port);
   const [program = '', ...rest] = args(port, folder);
   let child: ChildProcess | null = null;
@@ -160,8 +152,8 @@ async function startOnce(
       child = null;
     });
     await until(async () => {
-      if (!ended) return isOurs(started.pid ?? 0, port);
-      if (await accepts(port)) throw new PortTaken(output);
+      if (!ended) return isOurs(started.pid ?? 0, host, port);
+      if (await accepts(host, port)) throw new PortTaken(output);
       throw new Error(`${program} ended: ${output}`);
     }).catch((cause) => {
       if (cause instanceof PortTaken) throw cause;
@@ -197,13 +189,13 @@ async function startOnce(
 }
 
 /** What accepts connections there may be somebody else's. */
-async function isOurs(pid: number, port: number): Promise<boolean> {
-  return (await accepts(port)) && (process.platform !== 'linux' || (await listens(pid, port)));
+async function isOurs(pid: number, host: string, port: number): Promise<boolean> {
+  return (await accepts(host, port)) && (process.platform !== 'linux' || (await listens(pid, port)));
 }
 
-function accepts(port: number): Promise<boolean> {
+function accepts(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(port, host);
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
     socket.once('connect', () => socket.destroy());
   });
