@@ -71,15 +71,17 @@ function headersOf(request: IncomingMessage): Record<string, string> {
   return Object.fromEntries(entries) as Record<string, string>;
 }
 
-interface Asked {
+/** What the page of a judge is made from. */
+export interface Asked {
   url: URL;
   headers: Record<string, string>;
   peer: string;
-  secret: string | undefined;
+  secret?: string | undefined;
   title: string;
 }
 
-const PAGES: Record<JudgeFormat, (asked: Asked) => string> = {
+/** A page of each form. */
+export const PAGES: Record<JudgeFormat, (asked: Asked) => string> = {
   own: ({ url, headers, peer, secret }) =>
     JSON.stringify(
       judgeAnswer({ url, headers: new Headers(headers), peer, ...(secret !== undefined && { secret }) }),
