@@ -1,19 +1,12 @@
-import type { Clock } from '../../src/lib/clock.ts';
 import { breathe } from '../../src/lib/schedule.ts';
-
-/** A clock that stands still until it is told to go on. */
-export interface FakeClock extends Clock {
-  /** Lets the time pass, waking sleepers in order, each after what the one before set in motion has settled. */
-  advance(ms: number): Promise<void>;
-}
 
 interface Sleeper {
   at: number;
   wake: () => void;
 }
 
-/** @param turns how many turns of the event loop everything needs to settle after a wake-up. */
-export function createFakeClock(startMs = Date.UTC(2026, 0, 31, 8), turns = 10): FakeClock {
+/** A clock that stands still until it is told to go on. `turns`: how many turns of the event loop everything needs to settle after a wake-up. */
+export function createFakeClock(startMs = Date.UTC(2026, 0, 31, 8), turns = 10) {
   let now = startMs;
   const sleepers = new Map<number, Set<Sleeper>>();
   /** Wake-up times, the earliest last. */
@@ -25,8 +18,8 @@ export function createFakeClock(startMs = Date.UTC(2026, 0, 31, 8), turns = 10):
 
   return {
     now: () => now,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);
         const at = now + Math.max(0, ms);
         const onAbort = () => {
@@ -49,7 +42,8 @@ export function createFakeClock(startMs = Date.UTC(2026, 0, 31, 8), turns = 10):
         group.add(sleeper);
         signal?.addEventListener('abort', onAbort, { once: true });
       }),
-    async advance(ms) {
+    /** Lets the time pass, waking sleepers in order, each after what the one before set in motion has settled. */
+    async advance(ms: number) {
       const until = now + ms;
       await settle();
       for (let next = times.at(-1); next !== undefined && next <= until; next = times.at(-1)) {

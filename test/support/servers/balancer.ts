@@ -8,13 +8,6 @@ export const AWAY = 'The server does not answer. Please try again in a few secon
 /** The header in which a test gives the client's address, because all requests come from one loopback address. */
 export const CLIENT_ADDRESS = 'x-test-client';
 
-export interface Balancer {
-  url: string;
-  /** What it has logged. */
-  errors(): Promise<string>;
-  stop(): Promise<void>;
-}
-
 /** A real nginx with the configuration of `examples/balancer.conf` in front of the ports. */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const example = await readExample('balancer.conf');
@@ -68,10 +61,12 @@ export async function startCaddy(config: string): Promise<Balancer> {
   );
 }
 
+export type Balancer = Awaited<ReturnType<typeof startProxy>>;
+
 async function startProxy(
   args: (folder: string) => string[],
   prepare: (folder: string, port: number) => Promise<void>,
-): Promise<Balancer> {
+) {
   const { port, folder, stop } = await startProgram(
     (_port, folder) => args(folder),
     async () => {},
@@ -80,6 +75,7 @@ async function startProxy(
   );
   return {
     url: `http://127.0.0.1:${port}`,
+    /** What it has logged. */
     errors: () => readFile(join(folder, 'error.log'), 'utf8'),
     stop,
   };

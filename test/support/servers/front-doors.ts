@@ -15,12 +15,7 @@ export interface FrontDoor {
   open(folder: string): Promise<OpenDoor>;
 }
 
-export interface OpenDoor {
-  /** Where visitors connect. */
-  hostname: string;
-  port: number;
-  stop(): Promise<void>;
-}
+export type OpenDoor = Awaited<ReturnType<typeof opened>>;
 
 /** A proxy that has an address of its own, as on another machine. */
 export const PROXY = '127.0.0.9';
@@ -28,12 +23,13 @@ const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', ...LIGHT };
 
 type Stoppable = { stop(): Promise<unknown> };
 
-/** Ends the parts, the outermost first. */
-async function opened(url: string, parts: readonly Stoppable[]): Promise<OpenDoor> {
+async function opened(url: string, parts: readonly Stoppable[]) {
   const { hostname, port } = new URL(url);
   return {
+    /** Where visitors connect. */
     hostname: hostname.replace(/[[\]]/g, ''),
     port: Number(port),
+    /** Ends the parts, the outermost first. */
     async stop() {
       for (const part of parts) await part.stop();
     },

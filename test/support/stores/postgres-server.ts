@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
 import { openPostgres } from '../../../adapters/postgres/connection.ts';
-import { type Certificates, createCertificates } from '../certificates.ts';
+import { createCertificates } from '../certificates.ts';
 import { find, type Service, startProgram, until } from './services.ts';
 
 const run = promisify(execFile);
@@ -123,14 +123,8 @@ async function runAsUser(program: string, args: readonly string[]): Promise<void
   await run(command, rest, { cwd: '/' });
 }
 
-export interface TlsPostgres extends PostgresServer {
-  certificates: Certificates;
-  /** The server as a pooler knows it: its role needs no password. */
-  trusted: string;
-}
-
 /** Postgres that also listens on 127.0.0.2, and speaks TLS on request; all roles but `postgres` and `pooler` need their password. */
-export async function startTlsPostgres(): Promise<TlsPostgres> {
+export async function startTlsPostgres() {
   const certificates = await createCertificates();
   const { own } = await asUser();
   const files = {
@@ -150,6 +144,7 @@ export async function startTlsPostgres(): Promise<TlsPostgres> {
   await connection.close();
   const trusted = new URL(server.url);
   trusted.username = 'pooler';
+  /** `trusted`: the server as a pooler knows it: its role needs no password. */
   return { ...server, certificates, trusted: trusted.href };
 }
 
