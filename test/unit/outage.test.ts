@@ -80,7 +80,6 @@ test('a refresh in which a single list was read has not failed', async () => {
   expect(await pool.refresh()).toMatchObject({ state: 'done', alive: 1 });
 });
 
-
 test('a host with three unreachable lists is not asked for more', async () => {
   const gone = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, away()]));
   await open(gone);

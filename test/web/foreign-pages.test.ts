@@ -162,9 +162,7 @@ describe('our own pages work', () => {
   ] as const) {
     test.skipIf(absent(proxy))(`at PUBLIC_URL, ${name}, behind the ${proxy} of the examples`, async () => {
       const port = await freePort();
-      const front = await start(
-        (await readExample(example)).replaceAll('127.0.0.1:3000', `127.0.0.1:${port}`),
-      );
+      const front = await start(await readExample(example, `127.0.0.1:${port}`));
       const url = `http://${name}:${new URL(front.url).port}`;
       const settings = {
         PORT: String(port),

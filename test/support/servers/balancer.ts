@@ -16,9 +16,10 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   return startNginx(example.replace(/(^ *server \S+ .*;\n)+/m, () => `${servers}\n`));
 }
 
-/** A file of `examples/`. */
-export function readExample(name: string): Promise<string> {
-  return readFile(new URL(`../../../examples/${name}`, import.meta.url), 'utf8');
+/** A file of `examples/`. `server`: in place of 127.0.0.1:3000. */
+export async function readExample(name: string, server = '127.0.0.1:3000'): Promise<string> {
+  const text = await readFile(new URL(`../../../examples/${name}`, import.meta.url), 'utf8');
+  return text.replaceAll('127.0.0.1:3000', server);
 }
 
 /** A real nginx with this in its `http` block, on a separate port. */
