@@ -53,11 +53,9 @@ async function start(
   config = (_port: number) => '',
 ) {
   const program = await find(command, `Debian's package ${debianPackage}`);
-  return startProgram(
-    (port, folder) => [program, ...args(port, folder)],
-    async () => {},
-    (folder, port) => writeFile(join(folder, 'proxy.conf'), config(port)),
-    'SIGTERM',
-    address,
-  );
+  return startProgram((port, folder) => [program, ...args(port, folder)], {
+    prepare: (folder, port) => writeFile(join(folder, 'proxy.conf'), config(port)),
+    endWith: 'SIGTERM',
+    host: address,
+  });
 }

@@ -57,16 +57,6 @@ export async function startCopies(
       return { code: answer.status, ...(await json<Omit<Readiness, 'code'>>(answer)) };
     },
 
-    /** Resolves when each copy has logged the message after the call. */
-    async eachLogs(message: string) {
-      const seen = servers.map(({ logged }) => logged.length);
-      await until(() =>
-        servers.every(({ logged }, index) =>
-          logged.slice(seen[index]).some((line) => line.message === message),
-        ),
-      );
-    },
-
     /** Resolves when each copy has begun two more turns of its cleanup. */
     async twoTurns() {
       const turns = (server: LossServer) =>

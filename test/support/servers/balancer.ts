@@ -68,12 +68,8 @@ async function startProxy(
   args: (folder: string) => string[],
   prepare: (folder: string, port: number) => Promise<void>,
 ) {
-  const { port, folder, stop } = await startProgram(
-    (_port, folder) => args(folder),
-    async () => {},
-    prepare,
-    'SIGTERM',
-  );
+  const how = { prepare, endWith: 'SIGTERM' } as const;
+  const { port, folder, stop } = await startProgram((_port, folder) => args(folder), how);
   return {
     url: `http://127.0.0.1:${port}`,
     /** What it has logged. */

@@ -21,11 +21,6 @@ const SETTINGS = {
   unix_socket_directories: '',
 };
 
-export interface PostgresServer extends Service {
-  port: number;
-  folder: string;
-}
-
 /** The folder of the newest Postgres that Debian's packages have installed; `null`: none. */
 export async function postgresFolder(): Promise<string | null> {
   const versions = (await readdir(PACKAGES).catch(() => [])).map(Number).filter(Number.isFinite);
@@ -39,7 +34,7 @@ export async function postgresFolder(): Promise<string | null> {
 export async function startPostgres(
   settings: Record<string, string> = {},
   fill: (data: string) => Promise<unknown> = initialise,
-): Promise<PostgresServer> {
+): Promise<Service> {
   const bin = await requireBin();
   const as = await asUser();
   const all = Object.entries({ ...SETTINGS, ...settings }).flatMap(([name, value]) => [
@@ -56,15 +51,17 @@ export async function startPostgres(
       `${port}`,
       ...all,
     ],
-    (port) => untilReady(join(bin, 'pg_isready'), port),
-    async (folder) => {
-      const data = join(folder, 'data');
-      await chmod(folder, 0o755);
-      await mkdir(data, { mode: 0o700 });
-      await as.own(data);
-      await fill(data);
+    {
+      endWith: 'SIGQUIT',
+      ready: (port) => untilReady(join(bin, 'pg_isready'), port),
+      async prepare(folder) {
+        const data = join(folder, 'data');
+        await chmod(folder, 0o755);
+        await mkdir(data, { mode: 0o700 });
+        await as.own(data);
+        await fill(data);
+      },
     },
-    'SIGQUIT',
   );
   return { ...service, url: `postgres://postgres@127.0.0.1:${service.port}/postgres` };
 }

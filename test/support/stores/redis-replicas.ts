@@ -36,8 +36,7 @@ sentinel failover-timeout main 3000
       ...[program, join(folder, 'sentinel.conf'), '--sentinel'],
       ...['--port', `${port}`, '--bind', '127.0.0.1'],
     ],
-    async () => {},
-    (folder) => writeFile(join(folder, 'sentinel.conf'), config),
+    { prepare: (folder) => writeFile(join(folder, 'sentinel.conf'), config) },
   );
   await until(async () =>
     /num-slaves\r\n\$1\r\n1/.test(await command(sentinel.port, 'SENTINEL', 'MASTER', 'main')),

@@ -9,18 +9,7 @@ import { freePort } from '../free-port.ts';
 import { listens } from '../servers/processes.ts';
 
 /** A real server that a test may stop, hold up and start again. */
-export interface Service {
-  url: string;
-  /** Ends it and removes its data. */
-  stop(): Promise<void>;
-  /** Kills it without warning; its data stays. */
-  kill(): Promise<void>;
-  /** Starts it again on the same port with the data that stands. */
-  start(): Promise<void>;
-  /** It keeps its connections, but does not answer until `resume`. */
-  pause(): void;
-  resume(): void;
-}
+export type Service = Program & { url: string };
 
 /** Key and secret of the S3 servers that tests start. */
 export const S3_CREDENTIALS = { accessKeyId: 'picpool-test', secretAccessKey: 'picpool-test-secret' };
@@ -42,7 +31,7 @@ export async function startRedis(): Promise<Service> {
 export async function startRedisServer(
   more: (port: number, folder: string) => string[],
   prepare?: (folder: string) => Promise<unknown>,
-): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
+): Promise<Program> {
   const program = await find('redis-server', "Debian's package redis-server");
   return startProgram(
     (port, folder) => [
@@ -50,8 +39,7 @@ export async function startRedisServer(
       ...['--bind', '127.0.0.1', '--dir', folder, '--save', '', '--loglevel', 'warning'],
       ...['--appendonly', 'yes', '--appendfsync', 'always', ...more(port, folder)],
     ],
-    async () => {},
-    prepare,
+    { prepare },
   );
 }
 
@@ -59,7 +47,7 @@ export async function startRedisServer(
  * An S3 server (versitygw) over a folder; the URL has one empty bucket and no prefix. `virtualUrl` is the same with the
  * bucket in the name of the host, which only Bun finds by itself. `folder` holds the objects of the bucket as files.
  */
-export async function startS3(): Promise<Service & { endpoint: string; virtualUrl: string; folder: string }> {
+export async function startS3() {
   const program = await find('versitygw', 'versitygw, which scripts/services fetch gets');
   const service = await startProgram(
     (port, folder) => [
@@ -69,10 +57,11 @@ export async function startS3(): Promise<Service & { endpoint: string; virtualUr
       ...['--iam-dir', join(folder, 'users')],
       ...['posix', join(folder, 'data')],
     ],
-    async () => {},
-    async (folder) => {
-      await mkdir(join(folder, 'data', 'bucket'), { recursive: true });
-      await mkdir(join(folder, 'users'));
+    {
+      async prepare(folder) {
+        await mkdir(join(folder, 'data', 'bucket'), { recursive: true });
+        await mkdir(join(folder, 'users'));
+      },
     },
   );
   const endpoint = `http://127.0.0.1:${service.port}`;
@@ -109,11 +98,23 @@ export async function find(program: string, source: string): Promise<string> {
 /** Another program had the port first. */
 class PortTaken extends Error {}
 
+interface Start {
+  /** Resolves when the program, which listens, answers. */
+  ready?: (port: number) => Promise<void>;
+  prepare?: ((folder: string, port: number) => Promise<unknown>) | undefined;
+  /** The signal by which it ends without a word to anybody, with its children. Default: SIGKILL. */
+  endWith?: NodeJS.Signals;
+  /** Where it listens. */
+  host?: string;
+}
+
+type Program = Awaited<ReturnType<typeof startOnce>>;
+
 /**
- * Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. `endWith`: the signal by which
- * it ends without a word to anybody, with its children. `host`: where it listens. If another program takes the port first, it is started on another.
+ * Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. If another program takes the
+ * port first, it is started on another.
  */
-export async function startProgram(...how: Parameters<typeof startOnce>): ReturnType<typeof startOnce> {
+export async function startProgram(...how: Parameters<typeof startOnce>): Promise<Program> {
   for (let tries = 1; ; tries++) {
     try {
       return await startOnce(...how);
@@ -125,14 +126,11 @@ export async function startProgram(...how: Parameters<typeof startOnce>): Return
 
 async function startOnce(
   args: (port: number, folder: string) => string[],
-  ready: (port: number) => Promise<void>,
-  prepare: (folder: string, port: number) => Promise<unknown> = async () => {},
-  endWith: NodeJS.Signals = 'SIGKILL',
-  host = '127.0.0.1',
-): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
+  { ready, prepare, endWith = 'SIGKILL', host = '127.0.0.1' }: Start = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-service-'));
   const port = await freePort(host);
-  await prepare(folder, port);
+  await prepare?.(folder, port);
   const [program = '', ...rest] = args(port, folder);
   let child: ChildProcess | null = null;
   let exited: Promise<unknown> = Promise.resolve();
@@ -159,7 +157,7 @@ async function startOnce(
       if (cause instanceof PortTaken) throw cause;
       throw new Error(`${program} does not listen on port ${port}: ${output}`, { cause });
     });
-    await ready(port);
+    await ready?.(port);
   }
 
   /** Not by `child.kill`: on Deno that forgets the child, whatever the signal. */
@@ -177,10 +175,14 @@ async function startOnce(
   return {
     port,
     folder,
+    /** Starts it again on the same port with the data that stands. */
     start,
+    /** Kills it without warning; its data stays. */
     kill: () => kill(endWith),
+    /** It keeps its connections, but does not answer until `resume`. */
     pause: () => send('SIGSTOP'),
     resume: () => send('SIGCONT'),
+    /** Ends it and removes its data. */
     async stop() {
       await kill(endWith);
       await rm(folder, { recursive: true, force: true });
