@@ -41,7 +41,7 @@ async function proxiedRequest(binary: string, scratch: string): Promise<void> {
     port: 0,
     fetch: ({ headers }) => new Response(headers.get('via') ?? 'no proxy'),
   });
-  const proxy = await startTinyproxy('127.0.0.1', await freePort());
+  const proxy = await startTinyproxy('127.0.0.1');
   // Of the others nobody answers.
   const list = join(scratch, 'list.txt');
   await writeFile(list, `127.0.0.1:9\n127.0.0.1:${proxy.port}\n127.0.0.1:10\n`);

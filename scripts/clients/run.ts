@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTinyproxy } from '../../test/support/farm/real-proxies.ts';
-import { freePort } from '../../test/support/free-port.ts';
 import { seedPool } from '../../test/support/pool/seeded.ts';
 import { startServer } from '../../test/support/servers/server-process.ts';
 import { jsRows } from './js.ts';
@@ -35,13 +34,15 @@ const web = Bun.serve({
   error: () => new Response('not found', { status: 404 }),
 });
 await seedPool(scratch, Date.now());
-const proxyPort = await freePort();
-const proxy = await startTinyproxy('127.0.0.1', proxyPort);
-const [bannedPort, welcomePort] = [await freePort(BANNED), await freePort(WELCOME)];
-const others = [await startTinyproxy(BANNED, bannedPort), await startTinyproxy(WELCOME, welcomePort)];
-await seedHelpers(scratch, { ip: '127.0.0.1', port: proxyPort }, [
-  { ip: BANNED, port: bannedPort },
-  { ip: WELCOME, port: welcomePort },
+const proxies = [
+  await startTinyproxy('127.0.0.1'),
+  await startTinyproxy(BANNED),
+  await startTinyproxy(WELCOME),
+] as const;
+const [proxy, banned, welcome] = proxies;
+await seedHelpers(scratch, { ip: '127.0.0.1', port: proxy.port }, [
+  { ip: BANNED, port: banned.port },
+  { ip: WELCOME, port: welcome.port },
 ]);
 const settings = { PROXY_JUDGES: NOWHERE, PROXY_SOURCES: 'file:/dev/null', ADMIN_TOKEN: TOKEN };
 const server = await startServer('bun', { ...settings, CORS_ORIGINS: web.url.origin }, scratch);
@@ -51,7 +52,7 @@ const failed = await runRows([
   ...pythonRows({ url: server.url, token: TOKEN }, `${web.url.origin}/via`, scratch),
 ]);
 await server.stop();
-for (const one of [proxy, ...others]) await one.stop();
+for (const one of proxies) await one.stop();
 await web.stop(true);
 await rm(scratch, { recursive: true, force: true });
 process.exit(failed > 0 ? 1 : 0);

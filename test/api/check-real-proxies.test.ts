@@ -5,7 +5,6 @@ import { createCertificates } from '../support/certificates.ts';
 import { localChecker } from '../support/farm/checkers.ts';
 import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
 import { type RealProxy, startDante, startMicrosocks, startTinyproxy } from '../support/farm/real-proxies.ts';
-import { freePort } from '../support/free-port.ts';
 
 let judges: JudgeServer[];
 let checker: Checker;
@@ -29,13 +28,13 @@ beforeAll(async () => {
     ca: certificates.ca,
     resolve: async () => ['127.0.0.1'],
   });
-  tinyproxy = await startTinyproxy('127.9.0.1', await freePort('127.9.0.1'));
-  microsocks = await startMicrosocks('127.9.0.2', await freePort('127.9.0.2'));
+  tinyproxy = await startTinyproxy('127.9.0.1');
+  microsocks = await startMicrosocks('127.9.0.2');
   locked = {
-    http: await startTinyproxy('127.9.0.4', await freePort('127.9.0.4'), { login: LOGIN }),
-    socks5: await startMicrosocks('127.9.0.5', await freePort('127.9.0.5'), LOGIN),
+    http: await startTinyproxy('127.9.0.4', { login: LOGIN }),
+    socks5: await startMicrosocks('127.9.0.5', LOGIN),
   };
-  dante = await startDante('127.9.0.3', await freePort('127.9.0.3'));
+  dante = await startDante('127.9.0.3');
 });
 
 afterAll(async () => {
@@ -55,7 +54,7 @@ test('tinyproxy is an HTTP proxy that says so', async () => {
 });
 
 test('a tinyproxy that takes headers out of requests tampers with them', async () => {
-  const stripping = await startTinyproxy('127.9.0.6', await freePort('127.9.0.6'), {
+  const stripping = await startTinyproxy('127.9.0.6', {
     more: 'DisableViaHeader Yes\nAnonymous "Host"\n',
   });
   const result = await check('http', '127.9.0.6', stripping).finally(stripping.stop);

@@ -3,7 +3,6 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { absent } from '../support/absent.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
 import { startTinyproxy } from '../support/farm/real-proxies.ts';
-import { freePort } from '../support/free-port.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { seedPool } from '../support/pool/seeded.ts';
@@ -111,7 +110,7 @@ describe('who brings a token for agents', () => {
 
   test.skipIf(absent('tinyproxy'))('has a proxy tested', async () => {
     const judge = await startJudge();
-    const proxy = await startTinyproxy('127.0.0.1', await freePort());
+    const proxy = await startTinyproxy('127.0.0.1');
     const world = { PROXY_ALLOW_PRIVATE: 'true', PROXY_JUDGES: judge.url, PROXY_WITNESSES: 'none' };
     try {
       await withServer({ ...TOKENS, ...world, SERVICES: 'proxy' }, async ({ url }) => {

@@ -7,7 +7,6 @@ import { ADMIN } from '../support/admin.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
 import { startMicrosocks, startTinyproxy } from '../support/farm/real-proxies.ts';
-import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { type RunningServer, runServer } from '../support/servers/running-server.ts';
@@ -52,13 +51,12 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
     ends.push(() => rm(folder, { recursive: true }));
     const certificates = await createCertificates();
     const judges = await Promise.all([startJudge(), startJudge({ tls: certificates.good })]);
-    const [tinyPort, microPort] = [await freePort('127.9.1.1'), await freePort('127.9.1.2')];
     const proxies = await Promise.all([
-      startTinyproxy('127.9.1.1', tinyPort, { login: TINY }),
-      startMicrosocks('127.9.1.2', microPort, MICRO),
+      startTinyproxy('127.9.1.1', { login: TINY }),
+      startMicrosocks('127.9.1.2', MICRO),
     ]);
-    tiny = `127.9.1.1:${tinyPort}`;
-    micro = `127.9.1.2:${microPort}`;
+    tiny = `127.9.1.1:${proxies[0].port}`;
+    micro = `127.9.1.2:${proxies[1].port}`;
     const others = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,

@@ -12,7 +12,7 @@ import { QUIET } from '../support/servers/quiet-server.ts';
 import { logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { sharedFolder } from '../support/shared.ts';
 import { withSchema } from '../support/stores/postgres.ts';
-import { type PostgresServer, startPostgres } from '../support/stores/postgres-server.ts';
+import { startPostgres } from '../support/stores/postgres-server.ts';
 import { image } from '../support/stores/records.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
@@ -21,7 +21,7 @@ import { command, S3_ACCESS, type Service, startRedis, startS3, until } from '..
 const ADMIN_TOKEN = 'administrator-of-a-drill';
 const PICTURES = 12;
 
-let postgres: PostgresServer;
+let postgres: Service;
 let redis: Service;
 let s3: Awaited<ReturnType<typeof startS3>>;
 beforeAll(async () => {

@@ -11,15 +11,15 @@ import { run } from '../support/run.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
-import { type PostgresServer, postgresFolder, startPostgres } from '../support/stores/postgres-server.ts';
+import { postgresFolder, startPostgres } from '../support/stores/postgres-server.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
-import { S3_ACCESS, startS3, until } from '../support/stores/services.ts';
+import { S3_ACCESS, type Service, startS3, until } from '../support/stores/services.ts';
 
 const MINUTE_MS = 60_000;
 /** Longer than it takes from the dump to the confirmation. */
 const LOCK_MS = 20_000;
 
-let postgres: PostgresServer;
+let postgres: Service;
 let s3: Awaited<ReturnType<typeof startS3>>;
 beforeAll(async () => {
   [postgres, s3] = await Promise.all([startPostgres(), startS3()]);

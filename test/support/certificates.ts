@@ -9,43 +9,22 @@ export interface KeyPair {
   cert: string;
 }
 
-/** A certificate authority, and certificates of this and other authorities. */
-export interface Certificates {
-  /** PEM of the authority. */
-  ca: string;
-  /** For `localhost`, `judge.test` and names below it, `example.com` and 127.0.0.1. */
-  good: KeyPair;
-  /** For `elsewhere.test` only. */
-  wrongHost: KeyPair;
-  /** For the right names, but expired. */
-  expired: KeyPair;
-  /** For the right names, but self-signed. */
-  selfSigned: KeyPair;
-}
-
 const NAMES = 'subjectAltName=DNS:localhost,DNS:judge.test,DNS:*.judge.test,DNS:example.com,IP:127.0.0.1';
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** Makes keys and certificates with the `openssl` program, in a folder that is removed again. */
-export async function createCertificates(): Promise<Certificates> {
+/**
+ * Makes a certificate authority, and certificates of this and other authorities, with the `openssl` program, in a folder that is
+ * removed again.
+ */
+export async function createCertificates() {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-certificates-'));
   const openssl = (...args: string[]) => run(['openssl', ...args], { cwd: folder });
   const read = (file: string) => readFile(join(folder, file), 'utf8');
 
   async function selfSign(name: string, extension: string): Promise<KeyPair> {
     const files = ['-keyout', `${name}.key`, '-out', `${name}.crt`];
-    await openssl(
-      'req',
-      '-x509',
-      ...KEY,
-      ...files,
-      '-days',
-      '2',
-      '-subj',
-      `/CN=${name}`,
-      '-addext',
-      extension,
-    );
+    const facts = ['-days', '2', '-subj', `/CN=${name}`, '-addext', extension];
+    await openssl('req', '-x509', ...KEY, ...files, ...facts);
     return { key: await read(`${name}.key`), cert: await read(`${name}.crt`) };
   }
 
@@ -63,16 +42,23 @@ export async function createCertificates(): Promise<Certificates> {
     await writeFile(join(folder, 'ca.cnf'), CA_CONFIG);
     const today = ['-days', '2'];
     return {
+      /** PEM of the authority. */
       ca: ca.cert,
+      /** For `localhost`, `judge.test` and names below it, `example.com` and 127.0.0.1. */
       good: await issue('good', NAMES, today),
+      /** For `elsewhere.test` only. */
       wrongHost: await issue('elsewhere', 'subjectAltName=DNS:elsewhere.test', today),
+      /** For the right names, but expired. */
       expired: await issue('expired', NAMES, ['-startdate', '200101000000Z', '-enddate', '200102000000Z']),
+      /** For the right names, but self-signed. */
       selfSigned: await selfSign('self', NAMES),
     };
   } finally {
     await rm(folder, { recursive: true });
   }
 }
+
+export type Certificates = Awaited<ReturnType<typeof createCertificates>>;
 
 const CA_CONFIG = `[ca]
 default_ca = authority

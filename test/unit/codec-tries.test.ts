@@ -1,21 +1,20 @@
 import { afterAll, expect, spyOn, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { convert } from '../../src/codec/convert/convert.ts';
 import * as apngWriter from '../../src/codec/decoders/apng-write.ts';
 import { type ApngPart, apng } from '../support/images/apng-files.ts';
+import { sharedFolder } from '../support/shared.ts';
 
-const scratch = await mkdtemp(join(tmpdir(), 'picpool-tries-'));
+const scratch = await sharedFolder();
 const whole = spyOn(sharp.prototype, 'png');
 const frames = spyOn(apngWriter, 'writeApng');
-afterAll(async () => {
+afterAll(() => {
   whole.mockRestore();
   frames.mockRestore();
   // A conversion closes them for its whole process.
   sharp.unblock({ operation: ['VipsForeignLoad'] });
-  await rm(scratch, { recursive: true });
 });
 
 /** Returns how many times a PNG was encoded, and how many times as large it became. */

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { parsePostgresUrl } from '../../adapters/postgres/url.ts';
 import { parseConfig, settings } from '../../src/config.ts';
 import { createNetworkList } from '../../src/lib/address.ts';
@@ -9,7 +9,8 @@ import { withFolder } from '../support/temporary.ts';
 /** A value of `null` is that of the shell, if it has one. */
 type Environment = Record<string, string | null>;
 
-interface Service {
+interface Service extends Record<string, unknown> {
+  image: string;
   environment?: Environment;
   depends_on?: Record<string, unknown> | string[];
   command?: string[];
@@ -25,7 +26,9 @@ interface Compose {
   volumes: Record<string, unknown>;
 }
 
-const { services, networks } = Bun.YAML.parse(await Bun.file('compose.yaml').text()) as Compose;
+const FILES = ['compose.yaml', 'compose.simple.yaml', 'compose.postgres.yaml'];
+const composeFile = async (name: string) => Bun.YAML.parse(await Bun.file(name).text()) as Compose;
+const { services, networks } = await composeFile('compose.yaml');
 /** What the engine must be given; it refuses to start without. */
 const SHELL = { AWS_SECRET_ACCESS_KEY: 'a secret', REDIS_PASSWORD: '0a1b' };
 
@@ -61,7 +64,7 @@ test('every variable of the copies is a setting, and together they are a valid c
 });
 
 test('the simple file is one service with one volume, with valid settings', async () => {
-  const simple = Bun.YAML.parse(await Bun.file('compose.simple.yaml').text()) as Compose;
+  const simple = await composeFile('compose.simple.yaml');
   expect([Object.keys(simple.services), Object.keys(simple.volumes)]).toEqual([['picpool'], ['data']]);
   const { environment } = simple.services.picpool ?? {};
   for (const name of Object.keys(environment ?? {})) expect(Object.keys(settings)).toContain(name);
@@ -69,7 +72,7 @@ test('the simple file is one service with one volume, with valid settings', asyn
 });
 
 test('the file with Postgres differs only in the record store', async () => {
-  const other = Bun.YAML.parse(await Bun.file('compose.postgres.yaml').text()) as Compose;
+  const other = await composeFile('compose.postgres.yaml');
   const { postgres, ...rest } = other.services;
   const { redis: _, ...mine } = services;
   const comparable = (all: Compose['services']) =>
@@ -177,8 +180,8 @@ test.skipIf(absent('redis-server'))('Redis wants the password, which its argumen
 
 test('every example gives the server the same memory', async () => {
   const limits = await Promise.all(
-    ['compose.yaml', 'compose.simple.yaml', 'compose.postgres.yaml'].map(async (file) => {
-      const { services } = Bun.YAML.parse(await Bun.file(file).text()) as Compose;
+    FILES.map(async (file) => {
+      const { services } = await composeFile(file);
       return Object.entries(services).flatMap(([name, { mem_limit }]) =>
         name.startsWith('picpool') ? [mem_limit] : [],
       );
@@ -187,4 +190,31 @@ test('every example gives the server the same memory', async () => {
   expect([...new Set(limits.flat())]).toEqual(['2g']);
   expect(await Bun.file('examples/picpool.service').text()).toContain('\nMemoryMax=2G\n');
   expect(await Bun.file('examples/kubernetes/picpool.yaml').text()).toContain('limits: { memory: 2Gi,');
+});
+
+describe.each(FILES)('%s', (name) => {
+  test('limits memory, rights and logs of every service', async () => {
+    const { services } = await composeFile(name);
+    for (const [service, given] of Object.entries(services)) {
+      const { cap_drop, security_opt, logging, read_only } = given;
+      expect([service, cap_drop, security_opt, read_only]).toEqual([
+        service,
+        ['ALL'],
+        ['no-new-privileges:true'],
+        true,
+      ]);
+      expect(given.mem_limit).toBeDefined();
+      expect(logging).toEqual({ driver: 'json-file', options: { 'max-size': '10m', 'max-file': '5' } });
+    }
+  });
+
+  test('lets picpool answer what has begun, and asks it whether it is well', async () => {
+    const { services } = await composeFile(name);
+    const copies = Object.values(services).filter(({ image }) => image.startsWith('picpool:'));
+    expect(copies.length).toBeGreaterThan(0);
+    for (const { stop_grace_period, healthcheck } of copies) {
+      expect(stop_grace_period).toBe('35s');
+      expect(healthcheck).toMatchObject({ test: ['CMD', '/usr/local/bin/picpool', 'health'] });
+    }
+  });
 });

@@ -1,12 +1,14 @@
 import { expect, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError, unreadable } from '../../src/errors.ts';
 import { builtInCountryDb, openCountries } from '../../src/proxy/pool/country.ts';
 import { isCountryCode } from '../../src/proxy/pool/country-code.ts';
 import { readAuthority } from '../../src/start/checker.ts';
 import { createCertificates } from '../support/certificates.ts';
+import { sharedFolder } from '../support/shared.ts';
+
+const folder = await sharedFolder();
 
 test('an address, IPv4 or IPv6, has the country of the built-in database', async () => {
   const countryOf = await openCountries();
@@ -35,7 +37,6 @@ test('an address without a country, or an invalid one, is ZZ', async () => {
 test("the user's database is used, and one that cannot be says which file it is, as does a certificate", async () => {
   const countryOf = await openCountries(builtInCountryDb());
   expect(countryOf('8.8.8.8')).toBe('US');
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-country-'));
   const none = join(folder, 'none.mmdb');
   const wrong = join(folder, 'wrong.mmdb');
   await writeFile(wrong, 'not a database');
@@ -62,7 +63,6 @@ test("the user's database is used, and one that cannot be says which file it is,
   }
   const forbidden = Object.assign(new Error('Requires read access'), { name: 'NotCapable' });
   expect(() => unreadable('TERMS', wrong, 'a text')(forbidden)).toThrow('cannot be read');
-  await rm(folder, { recursive: true });
 });
 
 test('a country code must name a country', () => {

@@ -72,14 +72,7 @@ const ASKING = [
   { ask: get(40_000_000), size: 40_000_000, half: true },
 ];
 
-interface Reader {
-  /** Resolves at the first byte of the answer, of which nothing more is read. */
-  begun: Promise<void>;
-  /** Reads the rest, and returns the number of bytes without the head. */
-  rest(): Promise<number>;
-}
-
-function startReader(port: number, { ask, inTunnel, size, half }: (typeof ASKING)[number]): Reader {
+function startReader(port: number, { ask, inTunnel, size, half }: (typeof ASKING)[number]) {
   const socket: Socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   closers.push(() => socket.destroy());
   const begun = Promise.withResolvers<void>();
@@ -108,7 +101,9 @@ function startReader(port: number, { ask, inTunnel, size, half }: (typeof ASKING
   if (half) socket.end(ask);
   else socket.write(ask);
   return {
+    /** Resolves at the first byte of the answer, of which nothing more is read. */
     begun: begun.promise,
+    /** Reads the rest, and returns the number of bytes without the head. */
     async rest() {
       isReading = true;
       socket.resume();

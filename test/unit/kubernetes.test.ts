@@ -17,13 +17,16 @@ interface Container {
   livenessProbe: Probe;
   readinessProbe: Probe;
   volumeMounts: { name: string; mountPath: string }[];
+  securityContext: object;
+  resources: { limits?: object };
 }
 
 interface Pod {
+  automountServiceAccountToken: boolean;
   terminationGracePeriodSeconds: number;
   securityContext: { runAsUser: number; runAsGroup: number; fsGroup: number };
   containers: [Container];
-  volumes: { name: string }[];
+  volumes: ({ name: string } & Record<string, unknown>)[];
 }
 
 interface Resource {
@@ -99,4 +102,24 @@ test('it runs as the user of the image, and can write to the data folder', () =>
   const mounts = container.volumeMounts.map(({ mountPath }) => mountPath);
   expect(mounts).toEqual([config.DATA_DIR, '/tmp']);
   expect(pod.volumes.map(({ name }) => name)).toEqual(container.volumeMounts.map(({ name }) => name));
+});
+
+test('the pod is admitted where the policy "restricted" holds', () => {
+  expect(resources.filter(({ kind }) => kind === 'Deployment')).toHaveLength(1);
+  expect(pod.automountServiceAccountToken).toBe(false);
+  expect(pod.securityContext).toMatchObject({
+    runAsNonRoot: true,
+    seccompProfile: { type: 'RuntimeDefault' },
+  });
+  expect(Object.keys(pod)).not.toContainAnyValues(['hostNetwork', 'hostPID', 'hostIPC', 'initContainers']);
+  // Kinds of volumes that it allows, as far as they are used here.
+  for (const { name: _, ...kind } of pod.volumes) expect(Object.keys(kind)).toEqual(['emptyDir']);
+  for (const { securityContext, resources } of pod.containers) {
+    expect(securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    expect(Object.keys(resources.limits ?? {})).toEqual(['memory', 'ephemeral-storage']);
+  }
 });

@@ -15,7 +15,7 @@ import { Inbox } from '../../src/proxy/check/inbox.ts';
 import { countrySpelledLike } from '../../src/proxy/pool/country-code.ts';
 import { createParser } from '../../src/proxy/sources/parser.ts';
 import { SOURCE_FORMATS } from '../../src/proxy/sources/source.ts';
-import { expressionsIn } from '../support/documents/expressions.ts';
+import { partsOf } from '../support/documents/code.ts';
 
 /** Returns why the time of an expression may grow faster than the text. */
 function faultsOf(expression: RegExp): string[] {
@@ -31,7 +31,7 @@ describe('regular expressions', () => {
       const a = /one\\/[/"]/gi.test(\`\${b / 2} /text/ \${/two/}\`) / c / d;
       /* /comment/ */ f('/text/', "/text/", (1 + 2) / 3 / 4, list[0] / 5 / 6);
       return /three/;`;
-    expect(expressionsIn('x.ts', code).map(({ source }) => source)).toEqual(['one\\/[/"]', 'two', 'three']);
+    expect(partsOf(code).expressions.map(({ source }) => source)).toEqual(['one\\/[/"]', 'two', 'three']);
   });
 
   test.each([/^(a+)+$/, /\s+$/, /^([\w-]+):[ \t]*([^\r\n]*?)[ \t]*$/])(
@@ -45,10 +45,10 @@ describe('regular expressions', () => {
     const slow: string[] = [];
     let count = 0;
     for (const file of new Bun.Glob('{src,adapters}/**/*.ts').scanSync('.')) {
-      for (const { place, source, flags } of expressionsIn(file, await Bun.file(file).text())) {
+      for (const { line, source, flags } of partsOf(await Bun.file(file).text()).expressions) {
         count++;
         const faults = faultsOf(new RegExp(source, flags));
-        if (faults.length > 0) slow.push(`${place}: /${source}/${flags} (${faults.join()})`);
+        if (faults.length > 0) slow.push(`${file}:${line}: /${source}/${flags} (${faults.join()})`);
       }
     }
     expect(count).toBeGreaterThan(250);

@@ -1,18 +1,16 @@
 import { describe, expect, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { affordableSockets, lowFileLimit } from '../../src/lib/open-files.ts';
+import { withFolder } from '../support/temporary.ts';
 
-async function withLimit<T>(soft: string, use: (path: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-limits-'));
-  const path = join(folder, 'limits');
-  await writeFile(
-    path,
-    `Limit  Soft Limit  Hard Limit  Units\nMax open files            ${soft}    4096    files\n`,
-  );
-  return use(path).finally(() => rm(folder, { recursive: true }));
-}
+const withLimit = <T>(soft: string, use: (path: string) => Promise<T>) =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'limits');
+    const line = `Max open files            ${soft}    4096    files\n`;
+    await writeFile(path, `Limit  Soft Limit  Hard Limit  Units\n${line}`);
+    return use(path);
+  });
 
 describe('affordableSockets', () => {
   test('a high limit allows the number wanted', async () => {

@@ -80,22 +80,6 @@ test('a refresh in which a single list was read has not failed', async () => {
   expect(await pool.refresh()).toMatchObject({ state: 'done', alive: 1 });
 });
 
-test('working proxies are rechecked before dead ones, however overdue those are', async () => {
-  await open({}, { checksPerHour: 3600, concurrency: 1 });
-  const hourAgo = pool.clock.now() - 60 * MINUTE;
-  const dead = { status: 'dead', run: -1, nextCheck: hourAgo - 60 * MINUTE } as const;
-  await pool.store.save([
-    draft('socks5://198.51.100.1:80', hourAgo, dead),
-    draft('socks5://198.51.100.2:80', hourAgo, dead),
-    draft('socks5://192.0.2.1:80', hourAgo),
-    draft('socks5://192.0.2.2:80', hourAgo + 1),
-  ]);
-  pool.service.start();
-  await pool.clock.advance(20_000);
-  const hosts = pool.network.asked.slice(0, 4).map((url) => url.slice(9, -3));
-  expect(hosts).toEqual(['192.0.2.1', '192.0.2.2', '198.51.100.1', '198.51.100.2']);
-});
-
 test('a host with three unreachable lists is not asked for more', async () => {
   const gone = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, away()]));
   await open(gone);

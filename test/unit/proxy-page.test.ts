@@ -131,15 +131,6 @@ describe('the list', () => {
     expect(html.length - (await read('?country=DE')).html.length).toBeLessThan(query.length);
   });
 
-  test('is sorted both ways by its headings', async () => {
-    await open();
-    const up = await read('?sort=last_checked');
-    expect(up.html).toContain('aria-sort="descending"><a href="/proxies?sort=-last_checked#list"');
-    const down = await read('?sort=-last_checked');
-    expect(down.html).toContain('aria-sort="ascending"><a href="/proxies?sort=last_checked#list"');
-    expect(down.words.indexOf('192.0.2.2:80')).toBeLessThan(down.words.indexOf('192.0.2.1:80'));
-  });
-
   test('has only the selected ones', async () => {
     await open();
     const { html, words } = await read('?id=2,99,2');

@@ -8,13 +8,14 @@ test('a program whose port another takes first is started on another, and nobody
   const ports: number[] = [];
   const service = await startProgram(
     (port) => [redis, '--port', `${port}`, '--bind', '127.0.0.1', '--save', ''],
-    async () => {},
-    async (_, port) => {
-      ports.push(port);
-      if (others.length === 2) return;
-      const other = createServer((socket) => socket.end('-not yours\r\n'));
-      others.push(other);
-      await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+    {
+      async prepare(_, port) {
+        ports.push(port);
+        if (others.length === 2) return;
+        const other = createServer((socket) => socket.end('-not yours\r\n'));
+        others.push(other);
+        await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+      },
     },
   );
   expect(service.port).toBe(ports[2] ?? 0);

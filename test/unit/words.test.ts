@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { filesOf } from '../../scripts/gate/files.ts';
 import { en } from '../../src/web/words/en.ts';
 import { LANGUAGES, preferredLanguage } from '../../src/web/words/languages.ts';
-import { htmlTemplates, wordsOf } from '../support/documents/templates.ts';
+import { partsOf } from '../support/documents/code.ts';
 
 /** Names, which are the same in every language, and what is typed or pressed as it stands there. */
 const NAMES = ['picpool', 'ms', 'Ctrl'];
@@ -23,12 +23,24 @@ function leaves(node: object, path: string[] = []): Leaf[] {
 }
 const { formats: _, ...texts } = en;
 
+/** Attributes that people read or hear. */
+const SPOKEN = /\s(?:aria-label|aria-description|title|placeholder|alt|data-label)="([^"]*)"/g;
+
+/** The words that stand in a template itself: text between tags, and attributes that are read out. */
+function wordsOf(template: string): string[] {
+  const spoken = [...template.matchAll(SPOKEN)].map(([, text = '']) => text);
+  // Attributes alone, which another template puts into its tag.
+  const isAttributes = /^\s+[\w-]+(="[^"]*")?(\s+[\w-]+(="[^"]*")?)*\s*$/.test(template);
+  const between = isAttributes ? '' : template.replace(/<[^>]*>/g, ' ').replace(/&\w+;/g, ' ');
+  return [between, ...spoken].flatMap((text) => text.match(/\p{L}{2,}/gu) ?? []);
+}
+
 describe('the words of pages', () => {
   test.each(filesOf('src/web/*.ts', 'src/{image,proxy}/pages/*.ts'))(
     'stand in the catalogue and not in %s',
     async (file) => {
-      const words = htmlTemplates(await read(file))
-        .flatMap(wordsOf)
+      const words = partsOf(await read(file))
+        .templates.flatMap(wordsOf)
         .filter((word) => !NAMES.includes(word));
       if (TO_BE_MOVED.some((name) => file.endsWith(`/${name}`))) expect(words.length).toBeGreaterThan(0);
       else expect(words).toEqual([]);

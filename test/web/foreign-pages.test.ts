@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { absent } from '../support/absent.ts';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { readExample, startCaddy, startNginx } from '../support/servers/balancer.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { startSite } from './site.ts';
 
 const HERE = '127.0.0.1';
 /** Names as the browser's resolver knows them: two of a network at home, a stranger's, and a public one. */
@@ -18,29 +18,17 @@ const NAMES = {
   'img.example.com': HERE,
 };
 
-let server: ServerProcess;
-let browser: TestBrowser;
-let evil: ReturnType<typeof Bun.serve>;
-beforeAll(async () => {
-  [server, browser] = await Promise.all([
-    startServer('bun', { PROXY_JUDGES: 'http://127.0.0.1:9/' }),
-    startBrowser(NAMES),
-  ]);
-  evil = Bun.serve({
-    hostname: HERE,
-    port: 0,
-    fetch: () =>
-      new Response('<!doctype html><title>evil</title>', { headers: { 'content-type': 'text/html' } }),
-  });
-}, 180_000);
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-  await evil?.stop(true);
+const server = startSite({ PROXY_JUDGES: 'http://127.0.0.1:9/' }, NAMES);
+const evil = Bun.serve({
+  hostname: HERE,
+  port: 0,
+  fetch: () =>
+    new Response('<!doctype html><title>evil</title>', { headers: { 'content-type': 'text/html' } }),
 });
+afterAll(() => evil.stop(true));
 
 async function on(url: string, work: (page: Page) => Promise<void>): Promise<void> {
-  const visit = await browser.visit(url);
+  const visit = await server.browser.visit(url);
   try {
     await visit.page.goto(url);
     await work(visit.page);
@@ -51,16 +39,12 @@ async function on(url: string, work: (page: Page) => Promise<void>): Promise<voi
 
 const images = async () => (await json<{ total: number }>(await fetch(`${server.url}/api/list`))).total;
 const refresh = async () => (await json<{ job: object }>(await fetch(`${server.url}/api/refresh`))).job;
-const uploadTo = (url: string, query = '') =>
-  fetch(`${url}/api/upload?${query}`, { method: 'POST', body: new Uint8Array(PNG) }).then((answer) =>
-    json<{ id: string; raw_url: string; delete_token: string }>(answer),
-  );
 
 describe('a page of another origin', () => {
   const evilUrl = () => `http://evil.example:${evil.port}/`;
 
   test('changes nothing, by form, fetch or any other way', async () => {
-    const { id } = await uploadTo(server.url);
+    const { id } = await server.upload('', PNG);
     const before = await images();
     const job = await refresh();
     await on(evilUrl(), async (page) => {
@@ -113,8 +97,8 @@ describe('a page of another origin', () => {
   });
 
   test('reads no byte of a protected picture, even where its visitor has opened it', async () => {
-    const { id, raw_url } = await uploadTo(server.url, 'password=tea');
-    const visit = await browser.visit(server.url);
+    const { id, raw_url } = await server.upload('password=tea', PNG);
+    const visit = await server.browser.visit(server.url);
     try {
       await visit.page.goto(`${server.url}/i/${id}`);
       await visit.page.fill('input[name=password]', 'tea');
@@ -178,9 +162,7 @@ describe('our own pages work', () => {
   ] as const) {
     test.skipIf(absent(proxy))(`at PUBLIC_URL, ${name}, behind the ${proxy} of the examples`, async () => {
       const port = await freePort();
-      const front = await start(
-        (await readExample(example)).replaceAll('127.0.0.1:3000', `127.0.0.1:${port}`),
-      );
+      const front = await start(await readExample(example, `127.0.0.1:${port}`));
       const url = `http://${name}:${new URL(front.url).port}`;
       const settings = {
         PORT: String(port),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
+import { ADMIN_TOKEN } from '../support/admin.ts';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
@@ -15,7 +16,6 @@ import { checkWork, type PageWork } from './page-work.ts';
 import { checkLooks, createVisitor, overflowOf, shiftsOf, type Visitor, watchShifts } from './visitor.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 } };
-const ADMIN_TOKEN = 'the-token-of-the-administrator';
 /** A refresh of this world waits for proxies that never answer. */
 const REFRESH_MS = 30_000;
 const SEEDED = 20_000;
@@ -28,14 +28,9 @@ let server: ServerProcess;
 let large: ServerProcess;
 let judge: Awaited<ReturnType<typeof startJudge>>;
 let browser: TestBrowser;
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
-const visitLarge = createVisitor(
-  () => browser,
-  () => large.url,
-);
+const visitBy = (origin: () => string) => createVisitor(() => browser, origin);
+const visit = visitBy(() => server.url);
+const visitLarge = visitBy(() => large.url);
 const rows = (page: Page) => page.locator('.proxies tbody tr');
 const matches = (page: Page, words: string) =>
   page.locator('#results [data-summary]').filter({ hasText: words }).waitFor();
@@ -45,12 +40,8 @@ const toggle = (page: Page, protocol: string) => page.locator(`.chip:has([value=
 /** Runs the work with a server whose pool is empty. */
 async function withEmptyPool(env: Record<string, string>, work: (visit: Visitor) => Promise<void>) {
   const own = await startServer('bun', { ...world.env, SERVICES: 'proxy', ...env });
-  const visitOwn = createVisitor(
-    () => browser,
-    () => own.url,
-  );
   try {
-    await work(visitOwn);
+    await work(visitBy(() => own.url));
   } finally {
     await own.stop();
   }
@@ -342,11 +333,7 @@ describe('a pool of 20,000 proxies', () => {
 
   test('says when the connection is lost, and is up to date when it is back, without a jump', async () => {
     const relay = await startRelay(Number(new URL(large.url).port));
-    const visitFar = createVisitor(
-      () => browser,
-      () => `http://127.0.0.1:${relay.port}`,
-    );
-    await visitFar(
+    await visitBy(() => `http://127.0.0.1:${relay.port}`)(
       '/proxies',
       async (page) => {
         const lost = page.getByText('Connection lost. This page is not up to date.');

@@ -29,13 +29,16 @@ export function startSite(settings: Record<string, string> = {}, hosts: Record<s
     get browser() {
       return browser;
     },
+    get folder() {
+      return server.folder;
+    },
     visit: visitBy(() => server.url),
     /** Uploads a picture by the API. */
     async upload(query: string, bytes: Uint8Array, headers: Record<string, string> = {}) {
       const init = { method: 'POST', body: new Uint8Array(bytes), headers };
       const answer = await fetch(`${server.url}/api/upload?${query}`, init);
       expect([201, 202]).toContain(answer.status);
-      return json<{ id: string; url: string; delete_token: string }>(answer);
+      return json<{ id: string; url: string; raw_url: string; delete_token: string }>(answer);
     },
     /** Visits by another origin. */
     visitBy,

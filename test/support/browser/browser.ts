@@ -1,13 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Page,
-} from 'playwright-core';
+import { type BrowserContextOptions, chromium } from 'playwright-core';
 
 /**
  * Debian's build without the windows around a page, which nobody sees here: a visit takes a third less of the processor than in
@@ -30,29 +24,11 @@ const FLAGS = [
   '--disable-dev-shm-usage',
 ];
 
-/** A visit to the server: a page, and everything that failed or was requested elsewhere. */
-export interface Visit {
-  page: Page;
-  context: BrowserContext;
-  /** Errors on the console, violations of the content security policy, exceptions. */
-  faults: string[];
-  /** Requests to other origins. */
-  foreign: string[];
-  close(): Promise<void>;
-}
-
-export interface TestBrowser {
-  browser: Browser;
-  /** Opens a fresh context, as a visitor who was never here. */
-  visit(origin: string, options?: BrowserContextOptions): Promise<Visit>;
-  close(): Promise<void>;
-}
-
 /**
  * Starts the real browser. Rejects if there is none, because nothing else proves what a person sees. `hosts`: names,
  * and the addresses at which the browser finds them.
  */
-export async function startBrowser(hosts: Record<string, string> = {}): Promise<TestBrowser> {
+export async function startBrowser(hosts: Record<string, string> = {}) {
   const home = await mkdtemp(join(tmpdir(), 'picpool-browser-'));
   const rules = Object.entries(hosts).map(([name, address]) => `MAP ${name} ${address}`);
   const browser = await chromium.launch({
@@ -63,7 +39,8 @@ export async function startBrowser(hosts: Record<string, string> = {}): Promise<
   });
   return {
     browser,
-    async visit(origin, options = {}) {
+    /** Opens a page in a fresh context, as a visitor who was never here, and collects everything that failed or was requested elsewhere. */
+    async visit(origin: string, options: BrowserContextOptions = {}) {
       const context = await browser.newContext(options);
       const faults: string[] = [];
       const foreign: string[] = [];
@@ -77,7 +54,15 @@ export async function startBrowser(hosts: Record<string, string> = {}): Promise<
       });
       const page = await context.newPage();
       page.setDefaultTimeout(PATIENCE_MS);
-      return { page, context, faults, foreign, close: () => context.close() };
+      return {
+        page,
+        context,
+        /** Errors on the console, violations of the content security policy, exceptions. */
+        faults,
+        /** Requests to other origins. */
+        foreign,
+        close: () => context.close(),
+      };
     },
     async close() {
       await browser.close();
@@ -85,3 +70,5 @@ export async function startBrowser(hosts: Record<string, string> = {}): Promise<
     },
   };
 }
+
+export type TestBrowser = Awaited<ReturnType<typeof startBrowser>>;

@@ -9,20 +9,11 @@ export interface ClientRequest {
   body: string;
 }
 
-export interface ClientFront {
-  /** Without a slash at its end. */
-  http: string;
-  https: string;
-  /** Returns what arrived since the last call. */
-  taken(): ClientRequest[];
-  stop(): Promise<void>;
-}
-
 /** The headers that decide how a request is handled. */
 const KEPT = ['content-type', 'authorization', 'token', 'accept', 'user-agent', 'x-rapidapi-key'];
 
 /** A proxy in front of a server of this machine, with TLS and without, that remembers what clients send. */
-export function startClientFront(server: string, tls: KeyPair): ClientFront {
+export function startClientFront(server: string, tls: KeyPair) {
   let requests: ClientRequest[] = [];
 
   async function pass(request: Request): Promise<Response> {
@@ -45,8 +36,10 @@ export function startClientFront(server: string, tls: KeyPair): ClientFront {
   const plain = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: pass });
   const secure = Bun.serve({ port: 0, hostname: '127.0.0.1', tls, fetch: pass });
   return {
+    /** Without a slash at its end. */
     http: `http://127.0.0.1:${plain.port}`,
     https: `https://127.0.0.1:${secure.port}`,
+    /** Returns what arrived since the last call. */
     taken() {
       const taken = requests;
       requests = [];

@@ -81,14 +81,8 @@ function typescript(calls: string): Generator {
   };
 }
 
-export interface GeneratedClients {
-  /** Makes a client of one of the descriptions and answers what it has found out. */
-  try(generator: Generator, description: (typeof DESCRIPTIONS)[number]): Promise<unknown>;
-  stop(): Promise<void>;
-}
-
 /** A server with a pool, and what generators make of its descriptions. */
-export async function startGeneratedClients(): Promise<GeneratedClients> {
+export async function startGeneratedClients() {
   const scratch = await mkdtemp(join(tmpdir(), 'picpool-generated-'));
   const data = join(scratch, 'data');
   await mkdir(data);
@@ -100,7 +94,8 @@ export async function startGeneratedClients(): Promise<GeneratedClients> {
   };
   const server: ServerProcess = await startServer('bun', settings, data);
   return {
-    async try(generator, description) {
+    /** Makes a client of one of the descriptions and answers what it has found out. */
+    async try(generator: Generator, description: (typeof DESCRIPTIONS)[number]) {
       const folder = await mkdtemp(join(scratch, 'client-'));
       const file = join(folder, 'description.json');
       await writeFile(file, await (await fetch(`${server.url}${description}`)).bytes());

@@ -2,22 +2,11 @@ import { PNG } from '../servers/running-server.ts';
 import { startGreedyClient } from './greedy-client.ts';
 import { createQuietClient } from './quiet-client.ts';
 
-export interface GreedReport {
-  /** Of each path: the median time alone, and beside the greedy client, in ms. */
-  reads: { path: string; aloneMs: number; besideMs: number }[];
-  /** Reads with another status than 200. */
-  faults: number;
-  /** Of the uploads beside the greedy client: those that were stored, and the longest in ms. */
-  uploads: { sent: number; stored: number; longestMs: number };
-  /** Answers to the greedy client by status. */
-  answers: Record<string, number>;
-}
-
 /**
  * Reads and uploads as one client, alone and beside another one that holds 2,000 connections, of which 200 listen to events, 200
  * export, 200 guess passwords and 400 say nothing; `share` of these where that is less. `reads`: of each path.
  */
-export async function measureGreed(url: string, share: number, reads: number): Promise<GreedReport> {
+export async function measureGreed(url: string, share: number, reads: number) {
   const of = (count: number) => Math.round(count * share);
   const quiet = createQuietClient(url, '127.0.0.2');
   try {
@@ -45,17 +34,21 @@ export async function measureGreed(url: string, share: number, reads: number): P
     const uploads = [];
     for (let n = 0; n < 5; n++) uploads.push(await upload());
     return {
+      /** Of each path: the median time alone, and beside the greedy client, in ms. */
       reads: paths.map((path) => ({
         path,
         aloneMs: alone.medians.get(path) ?? Number.NaN,
         besideMs: beside.medians.get(path) ?? Number.NaN,
       })),
+      /** Reads with another status than 200. */
       faults: alone.faults + beside.faults,
+      /** Of the uploads beside the greedy client: those that were stored, and the longest in ms. */
       uploads: {
         sent: uploads.length,
         stored: uploads.filter(({ path }) => path !== null).length,
         longestMs: Math.max(...uploads.map(({ ms }) => ms)),
       },
+      /** Answers to the greedy client by status. */
       answers: await greedy.stop(),
     };
   } finally {

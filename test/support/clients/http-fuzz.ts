@@ -6,20 +6,6 @@ import { logInto, type RuntimeName, startServer } from '../servers/server-proces
 import { withFolder } from '../temporary.ts';
 import { createFuzzCases } from './http-fuzz-cases.ts';
 
-export interface FuzzReport {
-  cases: number;
-  /** Answers by status; `none`: the connection ended, or fell silent, without one. */
-  answers: Record<string, number>;
-  /** What must not happen: the case, and its result. */
-  faults: string[];
-  /** Lines of the log with an error. */
-  logged: string[];
-  /** Of the server at the end, and at a tenth of the way, in bytes. */
-  memory: { early: number; late: number };
-  /** How the server ended when it was asked to. */
-  exitCode: number;
-}
-
 const AT_ONCE = 32;
 /** A connection that says nothing for so long, while others get their answers, is given up: the server waits for more. */
 const QUIET_MS = 250;
@@ -31,7 +17,7 @@ const RIGHT_5XX = new Set(['501', '505']);
 const STACK = /\bat [\w.<>]+ \(|\.ts:\d+:\d+|node_modules|SyntaxError|TypeError/;
 
 /** Sends so many cases to a server of its own. The same seed makes the same cases. */
-export function fuzzHttp(runtime: RuntimeName, cases: number, seed: number): Promise<FuzzReport> {
+export function fuzzHttp(runtime: RuntimeName, cases: number, seed: number) {
   return withFolder(async (folder) => {
     const log = join(folder, 'server.log');
     const env = {
@@ -73,7 +59,19 @@ export function fuzzHttp(runtime: RuntimeName, cases: number, seed: number): Pro
     if (alive !== 200) faults.push(`at the end /livez is ${alive}: ${server.stderr().slice(-2000)}`);
     const exitCode = await server.stop();
     const logged = (await readFile(log, 'utf8')).split('\n').filter((line) => line !== '');
-    return { cases, answers, faults, logged, memory: { early, late }, exitCode };
+    return {
+      cases,
+      /** Answers by status; `none`: the connection ended, or fell silent, without one. */
+      answers,
+      /** What must not happen: the case, and its result. */
+      faults,
+      /** Lines of the log with an error. */
+      logged,
+      /** Of the server at the end, and at a tenth of the way, in bytes. */
+      memory: { early, late },
+      /** How the server ended when it was asked to. */
+      exitCode,
+    };
   });
 }
 

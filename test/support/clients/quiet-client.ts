@@ -1,23 +1,13 @@
 import { Agent, request } from 'node:http';
 
-export interface QuietClient {
-  /** Resolves with the status and the time until the last byte, in ms. */
-  send(
-    path: string,
-    init?: { method?: string; body?: Uint8Array },
-  ): Promise<{ status: number; ms: number; text: string }>;
-  /** Reads each path so often, in turn, one after the other. Resolves with the median time of each, in ms, and how many were not answered with 200. */
-  read(paths: readonly string[], times: number): Promise<{ medians: Map<string, number>; faults: number }>;
-  close(): void;
-}
-
 /** A client that comes from a loopback address of its own, over connections that it keeps. */
-export function createQuietClient(url: string, from: string): QuietClient {
+export function createQuietClient(url: string, from: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
   const { hostname, port } = new URL(url);
 
-  const send: QuietClient['send'] = (path, { method = 'GET', body } = {}) =>
-    new Promise((resolve, reject) => {
+  /** Resolves with the status and the time until the last byte, in ms. */
+  const send = (path: string, { method = 'GET', body }: { method?: string; body?: Uint8Array } = {}) =>
+    new Promise<{ status: number; ms: number; text: string }>((resolve, reject) => {
       const startedAt = performance.now();
       const asked = request({ agent, host: hostname, port, localAddress: from, path, method }, (answer) => {
         const chunks: Buffer[] = [];
@@ -37,7 +27,8 @@ export function createQuietClient(url: string, from: string): QuietClient {
 
   return {
     send,
-    async read(paths, times) {
+    /** Reads each path so often, in turn, one after the other. Resolves with the median time of each, in ms, and how many were not answered with 200. */
+    async read(paths: readonly string[], times: number) {
       const took = new Map(paths.map((path) => [path, [] as number[]]));
       let faults = 0;
       for (let n = 0; n < times; n++) {

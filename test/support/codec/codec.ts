@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import {
-  type Codec,
   type CodecOptions,
   type Converted,
   type ConvertJob,
@@ -12,23 +11,12 @@ import {
 } from '../../../src/codec/codec.ts';
 import { WORKER_COMMAND } from './worker-command.ts';
 
-/** A codec with real workers and a temporary folder. */
-export interface CodecBench {
-  codec: Codec;
-  folder: string;
-  /** Writes the bytes to a file, converts it, and reads the result. Neither file is left. */
-  convert(bytes: Uint8Array, job?: Partial<ConvertJob>, order?: Partial<Order>): Promise<Result>;
-  /** Names of the files in the folder. */
-  files(): Promise<string[]>;
-  stop(): Promise<void>;
-}
-
 export interface Result extends Converted {
   bytes: Buffer;
 }
 
 /** Starts a codec with the configuration's defaults and the given options. */
-export async function startCodec(options: Partial<CodecOptions> = {}): Promise<CodecBench> {
+export async function startCodec(options: Partial<CodecOptions> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-codec-'));
   const work = await mkdtemp(join(tmpdir(), 'picpool-work-'));
   const codec = createCodec({
@@ -50,7 +38,12 @@ export async function startCodec(options: Partial<CodecOptions> = {}): Promise<C
   return {
     codec,
     folder,
-    async convert(bytes, job = {}, { client = 'somebody', purpose = 'upload', signal } = {}) {
+    /** Writes the bytes to a file, converts it, and reads the result. Neither file is left. */
+    async convert(
+      bytes: Uint8Array,
+      job: Partial<ConvertJob> = {},
+      { client = 'somebody', purpose = 'upload', signal }: Partial<Order> = {},
+    ) {
       const number = ++count;
       const [input, output] = [join(folder, `in-${number}`), join(folder, `out-${number}`)];
       await writeFile(input, bytes);
@@ -65,6 +58,7 @@ export async function startCodec(options: Partial<CodecOptions> = {}): Promise<C
         if (!signal?.aborted) await Promise.all([rm(input, { force: true }), rm(output, { force: true })]);
       }
     },
+    /** Names of the files in the folder. */
     files: () => readdir(folder),
     async stop() {
       await codec.close();
@@ -73,3 +67,6 @@ export async function startCodec(options: Partial<CodecOptions> = {}): Promise<C
     },
   };
 }
+
+/** A codec with real workers and a temporary folder. */
+export type CodecBench = Awaited<ReturnType<typeof startCodec>>;

@@ -13,14 +13,7 @@ interface Description {
 }
 
 /** Compares answers with the API description that the server itself gives. */
-export interface Contract {
-  /** Fails unless the operation is described with this status, media type and, for JSON, this shape. */
-  check(method: string, path: string, answer: Response): Promise<void>;
-  /** Operations of a tag that no checked answer has belonged to. */
-  untouched(tag: string): string[];
-}
-
-export async function loadContract(url: string): Promise<Contract> {
+export async function loadContract(url: string) {
   const answer = await fetch(`${url}/openapi.json`);
   const description = (await answer.json()) as Description;
   const ajv = new Ajv({ strict: false, allErrors: true });
@@ -38,9 +31,11 @@ export async function loadContract(url: string): Promise<Contract> {
   }
 
   return {
-    untouched: (tag) =>
+    /** Operations of a tag that no checked answer has belonged to. */
+    untouched: (tag: string) =>
       [...untouched].filter(({ tags }) => tags.includes(tag)).map(({ operationId }) => operationId),
-    async check(method, path, response) {
+    /** Fails unless the operation is described with this status, media type and, for JSON, this shape. */
+    async check(method: string, path: string, response: Response) {
       const operation = find(method === 'HEAD' ? 'GET' : method, path);
       if (!operation) {
         assert.ok(
@@ -70,3 +65,5 @@ export async function loadContract(url: string): Promise<Contract> {
     },
   };
 }
+
+export type Contract = Awaited<ReturnType<typeof loadContract>>;

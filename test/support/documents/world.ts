@@ -13,22 +13,11 @@ const GATEWAY_PORT = '8899';
 
 const ROOT = new URL('../../..', import.meta.url).pathname;
 
-/** What the README leaves to its reader: a server, a program on the PATH, lists, pictures, an internet. */
-export interface ReadmeWorld {
-  /** The environment of the commands. */
-  env: Record<string, string>;
-  /** Ports that commands name, and the free ones that stand for them here. */
-  ports: Record<string, string>;
-  /** Starts the server with a command of the README, and waits until its first refresh has filled pool and gateway. */
-  start(command: string): Promise<null>;
-  close(): Promise<void>;
-}
-
 /**
  * Makes the folder `here` with the files that the commands name. picpool and curl find localhost:3000 at the port that the server
  * got, and example.com on this machine, so that the commands are run as they are written.
  */
-export async function openReadmeWorld(folder: string): Promise<ReadmeWorld> {
+export async function openReadmeWorld(folder: string) {
   const world = await startProxyWorld();
   const list = Bun.serve({
     hostname: '127.0.0.1',
@@ -56,9 +45,12 @@ export async function openReadmeWorld(folder: string): Promise<ReadmeWorld> {
   let server: ServerProcess | undefined;
   const ports = { [GATEWAY_PORT]: String(await freePort('127.0.0.1')) };
   return {
+    /** The environment of the commands. */
     env,
+    /** Ports that commands name, and the free ones that stand for them here. */
     ports,
-    async start(command) {
+    /** Starts the server with a command of the README, and waits until its first refresh has filled pool and gateway. */
+    async start(command: string) {
       const here = command.replace(GATEWAY_PORT, ports[GATEWAY_PORT]);
       server = await startServer(['bash', '-c', `cd '${ROOT}' && ${here}`], {
         ...settings,
@@ -96,3 +88,6 @@ export async function openReadmeWorld(folder: string): Promise<ReadmeWorld> {
     },
   };
 }
+
+/** What the README leaves to its reader: a server, a program on the PATH, lists, pictures, an internet. */
+export type ReadmeWorld = Awaited<ReturnType<typeof openReadmeWorld>>;

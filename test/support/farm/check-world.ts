@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict';
-import type { Checker } from '../../../src/proxy/check/checker.ts';
 import { createCertificates } from '../certificates.ts';
 import { localChecker } from './checkers.ts';
-import { type Farm, ROLES, type RoleName, startFarm } from './farm.ts';
-import { type JudgeServer, startJudge } from './judge-server.ts';
+import { ROLES, type RoleName, startFarm } from './farm.ts';
+import { startJudge } from './judge-server.ts';
 
 const SECRET = 'shared by checker and judge';
 
 /** A farm, judges of both kinds that prove their answers, and two checkers with a long and a short limit. */
-export interface CheckWorld {
-  farm: Farm;
-  judges: JudgeServer[];
-  patient: Checker;
-  hasty: Checker;
-  close(): Promise<void>;
-}
-
-export async function openCheckWorld(): Promise<CheckWorld> {
+export async function openCheckWorld() {
   const certificates = await createCertificates();
   const farm = await startFarm(certificates);
   const judges = [
@@ -45,6 +36,8 @@ export async function openCheckWorld(): Promise<CheckWorld> {
     },
   };
 }
+
+export type CheckWorld = Awaited<ReturnType<typeof openCheckWorld>>;
 
 /** The roles that need a judge; the instant ones play it themselves. */
 export const CHECKED_ROLES = (Object.keys(ROLES) as RoleName[]).filter((name) => !name.startsWith('instant'));

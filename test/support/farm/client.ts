@@ -1,24 +1,10 @@
 import { connect, type Socket } from 'node:net';
 
-/** One accepted connection, as a role of the farm plays it. */
-export interface FarmClient {
-  socket: Socket;
-  /** The address of the farm that was dialled; connections to judges leave from it too. */
-  dialled: string;
-  /** Address of the checker. */
-  peer: string;
-  /** Port of a TLS server of the farm with the named certificate. */
-  tlsPort(name: 'wrongHost' | 'expired' | 'selfSigned'): number;
-  /** Exactly that many bytes; rejects when the checker leaves before. */
-  take(count: number): Promise<Buffer>;
-  /** Everything up to and with the marker. */
-  until(marker: string): Promise<Buffer>;
-  /** Stops reading by `take` and `until`; what is left over has been put back. */
-  release(): void;
-}
-
 /** Wraps an accepted socket so that roles can read it in order. */
-export function farmClient(socket: Socket, tlsPort: FarmClient['tlsPort']): FarmClient {
+export function farmClient(
+  socket: Socket,
+  tlsPort: (name: 'wrongHost' | 'expired' | 'selfSigned') => number,
+) {
   let buffer: Buffer = Buffer.alloc(0);
   let left = false;
   let wake: (() => void) | undefined;
@@ -47,20 +33,26 @@ export function farmClient(socket: Socket, tlsPort: FarmClient['tlsPort']): Farm
 
   return {
     socket,
+    /** The address of the farm that was dialled; connections to judges leave from it too. */
     dialled: (socket.localAddress ?? '').replace('::ffff:', ''),
+    /** Address of the checker. */
     peer: (socket.remoteAddress ?? '').replace('::ffff:', ''),
+    /** Port of a TLS server of the farm with the named certificate. */
     tlsPort,
-    async take(count) {
+    /** Exactly that many bytes; rejects when the checker leaves before. */
+    async take(count: number) {
       while (buffer.length < count) await more();
       return consume(count);
     },
-    async until(marker) {
+    /** Everything up to and with the marker. */
+    async until(marker: string) {
       for (;;) {
         const at = buffer.indexOf(marker);
         if (at >= 0) return consume(at + marker.length);
         await more();
       }
     },
+    /** Stops reading by `take` and `until`; what is left over has been put back. */
     release() {
       socket.off('data', onData);
       socket.pause();
@@ -68,6 +60,9 @@ export function farmClient(socket: Socket, tlsPort: FarmClient['tlsPort']): Farm
     },
   };
 }
+
+/** One accepted connection, as a role of the farm plays it. */
+export type FarmClient = ReturnType<typeof farmClient>;
 
 /** Connects to the judge from the address that the checker dialled, as a real proxy on that address would. */
 export function connectFrom(client: FarmClient, host: string, port: number): Promise<Socket> {

@@ -1,5 +1,4 @@
 import { createServer, type Socket } from 'node:net';
-import type { Endpoint } from '../../../src/proxy/proxy.ts';
 import type { Certificates } from '../certificates.ts';
 import { listening, stopperOf } from '../servers/listening.ts';
 import { farmClient } from './client.ts';
@@ -25,19 +24,6 @@ export interface RoleStats {
   open: number;
 }
 
-export interface Farm {
-  port: number;
-  /** A port on which none of the farm's addresses listens. */
-  closedPort: number;
-  /** The n-th proxy of the role, n from 0 to 65,000. */
-  address(role: RoleName, n?: number): string;
-  endpoint(role: RoleName, n?: number): Endpoint;
-  stats(role: RoleName): RoleStats;
-  /** Resolves when no connection to the role stands any more. */
-  drained(role: RoleName): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** The n-th address of a role, whichever farm it belongs to. */
 export function farmAddress(role: RoleName, n = 0): string {
   return `127.${NAMES.indexOf(role) + FIRST_NETWORK}.${(n + 1) >> 8}.${(n + 1) & 255}`;
@@ -47,7 +33,7 @@ export function farmAddress(role: RoleName, n = 0): string {
  * Thousands of proxies behind one listener: all of 127.0.0.0/8 is this machine, and the dialled address tells
  * which proxy is meant. Certificates are needed only for the roles that abuse them.
  */
-export async function startFarm(certificates?: Certificates, port = 0): Promise<Farm> {
+export async function startFarm(certificates?: Certificates, port = 0) {
   const stats = new Map(NAMES.map((name) => [name, { accepted: 0, open: 0 }]));
   const waiting = new Map<RoleName, (() => void)[]>();
   const tlsServers = certificates && {
@@ -87,12 +73,19 @@ export async function startFarm(certificates?: Certificates, port = 0): Promise<
 
   return {
     port: bound,
+    /** A port on which none of the farm's addresses listens. */
     closedPort,
+    /** The n-th proxy of the role, n from 0 to 65,000. */
     address: farmAddress,
-    endpoint: (role, n) => ({ protocol: ROLES[role].protocol, ip: farmAddress(role, n), port: bound }),
-    stats: (role) => ({ accepted: 0, open: 0, ...stats.get(role) }),
-    drained: (role) =>
-      new Promise((resolve) => {
+    endpoint: (role: RoleName, n?: number) => ({
+      protocol: ROLES[role].protocol,
+      ip: farmAddress(role, n),
+      port: bound,
+    }),
+    stats: (role: RoleName) => ({ accepted: 0, open: 0, ...stats.get(role) }),
+    /** Resolves when no connection to the role stands any more. */
+    drained: (role: RoleName) =>
+      new Promise<void>((resolve) => {
         if ((stats.get(role)?.open ?? 0) === 0) return resolve();
         waiting.set(role, [...(waiting.get(role) ?? []), resolve]);
       }),
@@ -102,3 +95,5 @@ export async function startFarm(certificates?: Certificates, port = 0): Promise<
     },
   };
 }
+
+export type Farm = Awaited<ReturnType<typeof startFarm>>;

@@ -1,23 +1,9 @@
 import type { CheckerOptions } from '../../../src/proxy/check/checker.ts';
 import { createCertificates } from '../certificates.ts';
 import { localChecker } from './checkers.ts';
-import { type Farm, startFarm } from './farm.ts';
-import { type JudgeServer, type JudgeServerOptions, startJudge } from './judge-server.ts';
-import { startWitness, type WitnessServer, type WitnessServerOptions } from './witness-server.ts';
-
-/** A farm among judges and witnesses that are all foreign: no answer is signed, and each has the form of a public page. */
-export interface ForeignWorld {
-  farm: Farm;
-  /** Of plain HTTP. */
-  plain: JudgeServer[];
-  /** Of TLS. */
-  secure: JudgeServer[];
-  witnesses: WitnessServer[];
-  /** What a checker needs to find them. */
-  options: Pick<CheckerOptions, 'judges' | 'witnesses' | 'ca' | 'resolve'>;
-  checker(options?: Partial<CheckerOptions>): ReturnType<typeof localChecker>;
-  close(): Promise<void>;
-}
+import { startFarm } from './farm.ts';
+import { type JudgeServerOptions, startJudge } from './judge-server.ts';
+import { startWitness, type WitnessServerOptions } from './witness-server.ts';
 
 export interface ForeignWorldOptions {
   /** Further options of the n-th judge of a kind, and of the n-th witness. */
@@ -43,7 +29,8 @@ const SECURE: JudgeServerOptions[] = [
   { format: 'azenv', title: 'AZ Environment', path: '/azenv.php' },
 ];
 
-export async function openForeignWorld(options: ForeignWorldOptions = {}): Promise<ForeignWorld> {
+/** A farm among judges and witnesses that are all foreign: no answer is signed, and each has the form of a public page. */
+export async function openForeignWorld(options: ForeignWorldOptions = {}) {
   const certificates = await createCertificates();
   const farm = await startFarm(certificates);
   const plain = await Promise.all(
@@ -66,11 +53,14 @@ export async function openForeignWorld(options: ForeignWorldOptions = {}): Promi
   const checkers: ReturnType<typeof localChecker>[] = [];
   return {
     farm,
+    /** Of plain HTTP. */
     plain,
+    /** Of TLS. */
     secure,
     witnesses,
+    /** What a checker needs to find them. */
     options: found,
-    checker(own) {
+    checker(own?: Partial<CheckerOptions>) {
       const checker = localChecker({ ...found, ...own });
       checkers.push(checker);
       return checker;

@@ -1,44 +1,39 @@
+import { buffer } from 'node:stream/consumers';
 import { connectFrom, type FarmClient, join } from './client.ts';
 import { acceptConnect, acceptSocks4, acceptSocks5, fetchWhole, readRequest, sendOn } from './honest.ts';
+import { PAGES } from './judge-server.ts';
 import { http, https, type Role, socks4, socks5 } from './role.ts';
 
 type HttpRequest = Awaited<ReturnType<typeof readRequest>>;
 /** Makes up a judge's page from nothing but the request and the address that the proxy claims to be. */
 type Forge = (request: HttpRequest, address: string) => string;
 
-const upper = (name: string) => name.toUpperCase().replaceAll('-', '_');
+const urlOf = ({ target }: HttpRequest) => new URL(target, 'http://judge');
 
-function azenv({ headers, target }: HttpRequest, address: string): string {
-  const url = new URL(target, 'http://judge');
-  const lines = [
-    ...headers.map(([name, value]) => `HTTP_${upper(name)} = ${value}`),
-    `REMOTE_ADDR = ${address}`,
-    'REMOTE_PORT = 51234',
-    `REQUEST_URI = ${url.pathname}${url.search}`,
-    'REQUEST_METHOD = GET',
-  ];
-  return `<html><head><title>AZ Environment variables 1.04</title></head><body><pre>\n${lines.join('\n')}\n</pre></body></html>\n`;
-}
+const TITLE = 'AZ Environment variables 1.04';
+
+/** As a judge writes it, with a secret that the checker does not have. */
+const likeJudge =
+  (format: 'own' | 'azenv'): Forge =>
+  (request, peer) => {
+    const headers = Object.fromEntries(request.headers.map(([name, value]) => [name.toLowerCase(), value]));
+    return PAGES[format]({ url: urlOf(request), headers, peer, secret: 'a guess', title: TITLE });
+  };
+const [ours, azenv] = [likeJudge('own'), likeJudge('azenv')];
 
 /** httpbin's form; httpbingo gives a list for every header. */
 function httpbin(list: boolean): Forge {
-  return ({ headers, target }, origin) => {
-    const url = new URL(target, 'http://judge');
-    const shown = headers.map(([name, value]) => [name, list ? [value] : value]);
+  return (request, origin) => {
+    const url = urlOf(request);
+    const shown = request.headers.map(([name, value]) => [name, list ? [value] : value]);
     const args = Object.fromEntries(url.searchParams);
     return JSON.stringify({ args, headers: Object.fromEntries(shown), origin, url: url.href }, null, 2);
   };
 }
 
-function ours({ headers, target }: HttpRequest, address: string): string {
-  const token = new URL(target, 'http://judge').searchParams.get('_') ?? '';
-  const shown = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
-  return JSON.stringify({ token, address, headers: shown, proof: 'c2lnbmVk' });
-}
-
 /** What the page's path is that of, as a forger would guess. */
 const guess: Forge = (request, address) => {
-  const path = new URL(request.target, 'http://judge').pathname;
+  const path = urlOf(request).pathname;
   const forge = /azenv|\.php$/.test(path) ? azenv : /^\/(get|anything)/.test(path) ? httpbin(false) : ours;
   return forge(request, address);
 };
@@ -112,12 +107,8 @@ function replaying(): Role['play'] {
     const key = `${new URL(request.target).host} ${isForPart(request)}`;
     const old = kept.get(key);
     if (old) return void client.socket.end(old);
-    const upstream = await sendOn(client, request);
-    const chunks: Buffer[] = [];
-    for await (const chunk of upstream) chunks.push(chunk as Buffer);
-    const answer = Buffer.concat(chunks);
     // The one who paid for it gets nothing, so that every check meets the copy.
-    kept.set(key, answer);
+    kept.set(key, await buffer(await sendOn(client, request)));
     client.socket.destroy();
   };
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { judgeAnswer } from '../../../src/proxy/check/judge.ts';
 import { connectFrom, type FarmClient, join } from './client.ts';
 import { http, https, type Role, socks4, socks5 } from './role.ts';
@@ -35,10 +36,7 @@ export async function sendOn(
 
 /** The whole answer to the checker's request. */
 export async function fetchWhole(client: FarmClient): Promise<Buffer> {
-  const upstream = await sendOn(client, await readRequest(client));
-  const chunks: Buffer[] = [];
-  for await (const chunk of upstream) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
+  return buffer(await sendOn(client, await readRequest(client)));
 }
 
 /** The judge's whole answer to the checker's request, as text. */

@@ -33,17 +33,8 @@ export interface JudgeServerOptions {
   balancer?: (peer: string) => Record<string, string>;
 }
 
-export interface JudgeServer {
-  url: string;
-  port: number;
-  /** Requests answered. */
-  answered(): number;
-  /** Stops listening and breaks all connections. */
-  stop(): Promise<void>;
-}
-
 /** A judge as a real server, for `PROXY_JUDGES` and for checkers in tests. */
-export async function startJudge(options: JudgeServerOptions = {}): Promise<JudgeServer> {
+export async function startJudge(options: JudgeServerOptions = {}) {
   const { tls, host = '127.0.0.1', listen = '127.0.0.1', port = 0, format = 'own', secret } = options;
   const { path = '/judge' } = options;
   let answered = 0;
@@ -66,25 +57,31 @@ export async function startJudge(options: JudgeServerOptions = {}): Promise<Judg
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${host}:${bound}${path}`,
     port: bound,
+    /** Requests answered. */
     answered: () => answered,
+    /** Stops listening and breaks all connections. */
     stop,
   };
 }
+
+export type JudgeServer = Awaited<ReturnType<typeof startJudge>>;
 
 function headersOf(request: IncomingMessage): Record<string, string> {
   const entries = Object.entries(request.headers).map(([name, value]) => [name, String(value)]);
   return Object.fromEntries(entries) as Record<string, string>;
 }
 
-interface Asked {
+/** What the page of a judge is made from. */
+export interface Asked {
   url: URL;
   headers: Record<string, string>;
   peer: string;
-  secret: string | undefined;
+  secret?: string | undefined;
   title: string;
 }
 
-const PAGES: Record<JudgeFormat, (asked: Asked) => string> = {
+/** A page of each form. */
+export const PAGES: Record<JudgeFormat, (asked: Asked) => string> = {
   own: ({ url, headers, peer, secret }) =>
     JSON.stringify(
       judgeAnswer({ url, headers: new Headers(headers), peer, ...(secret !== undefined && { secret }) }),

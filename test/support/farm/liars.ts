@@ -42,16 +42,20 @@ function altering(change: (body: string) => string): Role['play'] {
 }
 
 /** Writes as fast as the checker takes it, as long as it stays. */
+function pour({ socket }: FarmClient, piece: string): void {
+  const block = piece.repeat(Math.ceil(16_384 / piece.length));
+  const more = () => {
+    while (!socket.destroyed && socket.write(block));
+  };
+  socket.on('drain', more);
+  more();
+}
+
 function pouring(head: string, piece: string): Role['play'] {
-  return async ({ socket, until }) => {
-    await until('\r\n\r\n');
-    socket.write(head);
-    const block = piece.repeat(Math.ceil(16_384 / piece.length));
-    const pour = () => {
-      while (!socket.destroyed && socket.write(block));
-    };
-    socket.on('drain', pour);
-    pour();
+  return async (client) => {
+    await client.until('\r\n\r\n');
+    client.socket.write(head);
+    pour(client, piece);
   };
 }
 
@@ -119,11 +123,7 @@ function socks4Reply(code: number, version = 0): Role['play'] {
 async function replyForever(client: FarmClient): Promise<void> {
   await acceptSocks5(client);
   client.socket.write(Buffer.from([5, 0, 0, 3, 255]));
-  const pour = () => {
-    while (!client.socket.destroyed && client.socket.write('a'.repeat(16_384)));
-  };
-  client.socket.on('drain', pour);
-  pour();
+  pour(client, 'a');
 }
 
 const nothing = () => {};

@@ -1,14 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** A name server that knows few names. */
-export interface NameServer {
-  address: string;
-  /** Questions that it has left without an answer. */
-  unanswered(): number;
-  close(): void;
-}
-
 const HEADER_BYTES = 12;
 /** Returns the answer to a question for a known name: its address, or none for other types than A. */
 function addressIn(message: Buffer, names: Readonly<Record<string, string>>): Buffer | null {
@@ -35,13 +27,10 @@ const ANSWER = 0x80;
 const NO_SUCH_NAME = 0x83;
 
 /**
- * Starts a name server on an address of loopback, for which the user must be root. It answers each question once, with "no
- * such name"; asked again, it is silent, as servers are that answer so many questions in a second and no more.
+ * Starts a name server that knows few names on an address of loopback, for which the user must be root. It answers each question
+ * once, with "no such name"; asked again, it is silent, as servers are that answer so many questions in a second and no more.
  */
-export async function startNameServer(
-  address: string,
-  names: Readonly<Record<string, string>> = {},
-): Promise<NameServer> {
+export async function startNameServer(address: string, names: Readonly<Record<string, string>> = {}) {
   const socket = createSocket('udp4');
   const seen = new Set<string>();
   let unanswered = 0;
@@ -58,8 +47,15 @@ export async function startNameServer(
   });
   socket.bind(53, address);
   await once(socket, 'listening');
-  return { address, unanswered: () => unanswered, close: () => socket.close() };
+  return {
+    address,
+    /** Questions that it has left without an answer. */
+    unanswered: () => unanswered,
+    close: () => socket.close(),
+  };
 }
+
+export type NameServer = Awaited<ReturnType<typeof startNameServer>>;
 
 /** Runs the command behind it where the name servers of this file are those of the system. Only root may. */
 export const withNameServers = (file: string) => [

@@ -4,24 +4,15 @@ import { lazySecureContext } from '../../../src/proxy/check/exchange.ts';
 import { isRefused } from '../../../src/proxy/check/policy.ts';
 import type { Tcp } from '../../../src/runtime/tcp.ts';
 import { dialByName } from '../../../src/start/dial-by-name.ts';
-import { type Certificates, createCertificates } from '../certificates.ts';
+import { createCertificates } from '../certificates.ts';
 import { localChecker } from './checkers.ts';
-import { type JudgeServer, startJudge } from './judge-server.ts';
-import { type PaidProxy, startPaidProxy } from './paid-proxy.ts';
+import { startJudge } from './judge-server.ts';
+import { startPaidProxy } from './paid-proxy.ts';
 
 const SECRET = 'shared by checker and judge';
 const LOGIN = 'me:secret';
 
-interface PaidWorld {
-  certificates: Certificates;
-  judges: JudgeServer[];
-  /** Without TLS, with it, and with a certificate for another name. */
-  proxies: Record<'plain' | 'tls' | 'wrong', PaidProxy>;
-  checker(resolve: (host: string) => Promise<string[]>, allowPrivate?: boolean): Checker;
-  close(): void;
-}
-
-export async function openPaidWorld(): Promise<PaidWorld> {
+export async function openPaidWorld() {
   const certificates = await createCertificates();
   const exits = { [LOGIN]: '127.9.1.1', 'other:secret': '127.9.1.2' };
   const proxies = {
@@ -37,8 +28,9 @@ export async function openPaidWorld(): Promise<PaidWorld> {
   return {
     certificates,
     judges,
+    /** Without TLS, with it, and with a certificate for another name. */
     proxies,
-    checker(resolve, allowPrivate = true) {
+    checker(resolve: (host: string) => Promise<string[]>, allowPrivate: boolean = true) {
       const urls = judges.map(({ url }) => url);
       const rest = { ca: certificates.ca, secrets: () => [SECRET], resolve, allowPrivate };
       const checker = localChecker({ judges: urls, ...rest, timeoutMs: 5_000 });
@@ -52,6 +44,8 @@ export async function openPaidWorld(): Promise<PaidWorld> {
     },
   };
 }
+
+type PaidWorld = Awaited<ReturnType<typeof openPaidWorld>>;
 
 const here = async () => ['127.0.0.1'];
 

@@ -13,19 +13,8 @@ interface PaidProxyOptions {
   listen?: string;
 }
 
-export interface PaidProxy {
-  port: number;
-  /** Connections so far. */
-  dialled(): number;
-  stop(): Promise<void>;
-}
-
 /** An HTTP proxy as it is sold: one name and port, where the login decides on the exit. Every name is this machine. */
-export async function startPaidProxy({
-  exits,
-  tls,
-  listen = '127.0.0.1',
-}: PaidProxyOptions): Promise<PaidProxy> {
+export async function startPaidProxy({ exits, tls, listen = '127.0.0.1' }: PaidProxyOptions) {
   let dialled = 0;
   const exitOf = (header: string | undefined) =>
     exits[Buffer.from(header?.replace(/^Basic /, '') ?? '', 'base64').toString()];
@@ -64,7 +53,10 @@ export async function startPaidProxy({
   });
   return {
     port: await listening(server, listen),
+    /** Connections so far. */
     dialled: () => dialled,
     stop,
   };
 }
+
+export type PaidProxy = Awaited<ReturnType<typeof startPaidProxy>>;

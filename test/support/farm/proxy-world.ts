@@ -2,34 +2,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Protocol } from '../../../src/proxy/proxy.ts';
-import { type Certificates, createCertificates } from '../certificates.ts';
-import { freePort } from '../free-port.ts';
+import { createCertificates } from '../certificates.ts';
 import { startFarm } from './farm.ts';
 import { startJudge } from './judge-server.ts';
 import { startDante, startMicrosocks, startTinyproxy } from './real-proxies.ts';
 import { startWitness } from './witness-server.ts';
 
-/** A small internet on loopback: real proxies, lying ones, lists in five formats, judges, and a page to fetch. */
-export interface ProxyWorld {
-  /** The environment that makes a server live in this world. */
-  env: Record<string, string>;
-  /** `protocol://ip:port` of every proxy that works. */
-  working: string[];
-  /** `protocol://ip:port` of those that lists name and that do not work. */
-  broken: string[];
-  /** Names of the lists that can be read, and of one that cannot. */
-  lists: string[];
-  failingList: string;
-  /** A page that only says `a page`; its URL. `/peer` beside it says who asks. */
-  page: string;
-  /** Of the authority in `env.PROXY_JUDGE_CA`. */
-  certificates: Certificates;
-  stop(): Promise<void>;
-}
-
 const HTML_ERROR = '<html><body><h1>Service unavailable</h1><p>Try 10.0.0.1:80 later</p></body></html>';
 
-export async function startProxyWorld(): Promise<ProxyWorld> {
+/** A small internet on loopback: real proxies, lying ones, lists in five formats, judges, and a page to fetch. */
+export async function startProxyWorld() {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-world-'));
   const certificates = await createCertificates();
   const [farm, judge, tlsJudge, witness] = await Promise.all([
@@ -44,13 +26,12 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
     fetch: (request, server) =>
       new Response(request.url.endsWith('/peer') ? server.requestIP(request)?.address : 'a page'),
   });
-  const ports = await Promise.all([freePort(), freePort(), freePort()]);
-  const [tinyPort, microPort, dantePort] = ports;
   const real = await Promise.all([
-    startTinyproxy('127.2.0.1', tinyPort),
-    startMicrosocks('127.2.0.2', microPort),
-    startDante('127.2.0.3', dantePort),
+    startTinyproxy('127.2.0.1'),
+    startMicrosocks('127.2.0.2'),
+    startDante('127.2.0.3'),
   ]);
+  const [tinyPort, microPort, dantePort] = [real[0].port, real[1].port, real[2].port];
 
   const url = (protocol: Protocol, address: string, port: number) => `${protocol}://${address}:${port}`;
   const farmUrl = (role: Parameters<typeof farm.endpoint>[0], n = 0) => {
@@ -121,6 +102,7 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
   await writeFile(join(folder, 'ca.pem'), certificates.ca);
 
   return {
+    /** The environment that makes a server live in this world. */
     env: {
       PROXY_ALLOW_PRIVATE: 'true',
       PROXY_SOURCES: join(folder, 'sources.json'),
@@ -130,11 +112,16 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
       PROXY_CHECK_TIMEOUT: '3s',
       RATE_LIMITS: 'off',
     },
+    /** `protocol://ip:port` of every proxy that works. */
     working: [tiny, tinyTls, micro, ...dante, ...farmed],
+    /** `protocol://ip:port` of those that lists name and that do not work. */
     broken: [...liars, closed],
+    /** Names of the lists that can be read, and of one that cannot. */
     lists: Object.keys(lists),
     failingList,
+    /** A page that only says `a page`; its URL. `/peer` beside it says who asks. */
     page: `http://127.0.0.1:${page.port}/`,
+    /** Of the authority in `env.PROXY_JUDGE_CA`. */
     certificates,
     async stop() {
       await Promise.all([farm, judge, tlsJudge, witness].map((one) => one.stop()));
@@ -144,3 +131,5 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
     },
   };
 }
+
+export type ProxyWorld = Awaited<ReturnType<typeof startProxyWorld>>;

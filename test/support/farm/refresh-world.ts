@@ -9,14 +9,6 @@ export interface Seen {
   at: number;
 }
 
-/** Lists that name new proxies each time they are read, so that each refresh has something to check. */
-export interface RefreshWorld {
-  envOf(incarnation: number): Record<string, string>;
-  /** In the order of arrival. */
-  seen: Seen[];
-  stop(): Promise<void>;
-}
-
 /** Of the proxies of each refresh `silent` never answer: with 8 checks at once each 8 of them take a second. */
 export async function startRefreshWorld({
   honest = 30,
@@ -24,7 +16,7 @@ export async function startRefreshWorld({
 }: {
   honest?: number;
   silent?: number;
-} = {}): Promise<RefreshWorld> {
+} = {}) {
   const seen: Seen[] = [];
   const farm = await startFarm();
   const judge = await startJudge({
@@ -45,8 +37,9 @@ export async function startRefreshWorld({
     },
   });
   return {
+    /** In the order of arrival. */
     seen,
-    envOf: (incarnation) => ({
+    envOf: (incarnation: number) => ({
       PROXY_ALLOW_PRIVATE: 'true',
       PROXY_SOURCES: `http://127.0.0.1:${lists.port}/list`,
       PROXY_JUDGES: `${judge.url}/${incarnation}`,
@@ -60,3 +53,6 @@ export async function startRefreshWorld({
     },
   };
 }
+
+/** Lists that name new proxies each time they are read, so that each refresh has something to check. */
+export type RefreshWorld = Awaited<ReturnType<typeof startRefreshWorld>>;

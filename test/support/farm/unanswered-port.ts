@@ -10,18 +10,11 @@ const AT_ONCE = 64;
 /** More than any system lets wait. */
 const MOST_WAITING = 10_000;
 
-export interface UnansweredPort {
-  port: number;
-  /** Attempts of this machine to connect to it that still stand. */
-  attempts(): Promise<number>;
-  stop(): Promise<void>;
-}
-
 /**
  * A port of 127.0.0.1 on which attempts to connect are not answered, as behind a firewall: the program that listens stands
  * still, and as many connections wait for it as may.
  */
-export async function startUnansweredPort(): Promise<UnansweredPort> {
+export async function startUnansweredPort() {
   const child = spawn(process.execPath, [
     '-e',
     `const server = require('node:net').createServer();
@@ -56,6 +49,7 @@ export async function startUnansweredPort(): Promise<UnansweredPort> {
   for (const socket of unanswered()) socket.destroy();
   return {
     port,
+    /** Attempts of this machine to connect to it that still stand. */
     attempts: () => attempts(),
     async stop() {
       for (const socket of waiting) socket.destroy();
@@ -64,3 +58,5 @@ export async function startUnansweredPort(): Promise<UnansweredPort> {
     },
   };
 }
+
+export type UnansweredPort = Awaited<ReturnType<typeof startUnansweredPort>>;

@@ -3,17 +3,6 @@ import { createServer } from 'node:http';
 import { canonicalAddress } from '../../../src/lib/address.ts';
 import { listening, stopperOf } from '../servers/listening.ts';
 
-/** A large file on a server that sends it in parts, for `PROXY_WITNESSES` and for checkers in tests. */
-export interface WitnessServer {
-  url: string;
-  port: number;
-  /** Bytes that were sent to an address, or to all. */
-  sent(peer?: string): number;
-  /** Gives the file another content. */
-  change(): void;
-  stop(): Promise<void>;
-}
-
 export interface WitnessServerOptions {
   /** Name or address in `url`; 127.0.0.1 by default. */
   host?: string;
@@ -25,7 +14,8 @@ export interface WitnessServerOptions {
   status?: (peer: string) => number;
 }
 
-export async function startWitness(options: WitnessServerOptions = {}): Promise<WitnessServer> {
+/** A large file on a server that sends it in parts, for `PROXY_WITNESSES` and for checkers in tests. */
+export async function startWitness(options: WitnessServerOptions = {}) {
   const { host = '127.0.0.1', port = 0, status } = options;
   let bytes = options.bytes ?? randomBytes(4 * 1024 * 1024);
   const sent = new Map<string, number>();
@@ -51,11 +41,15 @@ export async function startWitness(options: WitnessServerOptions = {}): Promise<
   return {
     url: `http://${host}:${bound}/file`,
     port: bound,
-    sent: (peer) =>
+    /** Bytes that were sent to an address, or to all. */
+    sent: (peer?: string) =>
       peer === undefined ? [...sent.values()].reduce((a, b) => a + b, 0) : (sent.get(peer) ?? 0),
+    /** Gives the file another content. */
     change() {
       bytes = randomBytes(bytes.length);
     },
     stop,
   };
 }
+
+export type WitnessServer = Awaited<ReturnType<typeof startWitness>>;

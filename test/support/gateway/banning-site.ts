@@ -6,22 +6,8 @@ import { createCertificates } from '../certificates.ts';
 import { listening, stopperOf } from '../servers/listening.ts';
 import { startGatewayFarm } from './farm.ts';
 
-/** Working proxies that each leave from an address of their own, and a site that sees it. */
-export interface BanningSite {
-  /** `ip:port` of the proxies; the addresses are their exits. */
-  proxies: string[];
-  ports: { http: number; https: number };
-  ca: string;
-  /** Exits that have reached the site, in order. */
-  seen: string[];
-  close(): void;
-}
-
 /** `statusFor`: what the site answers an exit, 0 for nothing. */
-export async function startBanningSite(
-  count: number,
-  statusFor: (exit: string, path: string) => number,
-): Promise<BanningSite> {
+export async function startBanningSite(count: number, statusFor: (exit: string, path: string) => number) {
   const certificates = await createCertificates();
   const seen: string[] = [];
   const answer: RequestListener = (request, response) => {
@@ -36,18 +22,23 @@ export async function startBanningSite(
   const stops = [stopperOf(http), stopperOf(https), farm.stop];
   const [httpPort, httpsPort] = await Promise.all([listening(http), listening(https)]);
   return {
+    /** `ip:port` of the proxies; the addresses are their exits. */
     proxies: Array.from(
       { length: count },
       (_, index) => `127.41.${index >> 8}.${(index & 255) + 1}:${farm.port}`,
     ),
     ports: { http: httpPort, https: httpsPort },
     ca: certificates.ca,
+    /** Exits that have reached the site, in order. */
     seen,
     close() {
       for (const stop of stops) stop();
     },
   };
 }
+
+/** Working proxies that each leave from an address of their own, and a site that sees it. */
+type BanningSite = Awaited<ReturnType<typeof startBanningSite>>;
 
 /** What an exit got: `exit` is the address that the site saw. */
 export interface Answer {

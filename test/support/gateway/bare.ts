@@ -1,24 +1,14 @@
 import { createLocalRateLimiter } from '../../../adapters/local/rate-limiter.ts';
 import { createAdmit } from '../../../src/gateway/admission.ts';
 import type { GatewayOptions } from '../../../src/gateway/desk.ts';
-import { type Gateway, startGateway } from '../../../src/gateway/gateway.ts';
+import { startGateway } from '../../../src/gateway/gateway.ts';
 import { createMeter } from '../../../src/gateway/meter.ts';
 import { takeReports } from '../../../src/gateway/reports.ts';
 import { Sessions } from '../../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../../src/gateway/upstream.ts';
 import { createMetrics } from '../../../src/lib/metrics.ts';
-import type { Sites } from '../../../src/proxy/targets/sites.ts';
 import { createTestimony } from '../../../src/proxy/targets/testimony.ts';
 import type { Tcp } from '../../../src/runtime/tcp.ts';
-
-export interface BareGateway extends Gateway {
-  sites: Sites;
-  report: ReturnType<typeof takeReports>;
-  /** Connections of clients that are open. */
-  open(): number;
-  /** Resolves when there are none. */
-  empty(): Promise<void>;
-}
 
 export interface BareOptions {
   tcp: Tcp;
@@ -45,7 +35,7 @@ export interface BareOptions {
 }
 
 /** A gateway in this process, for targets on this machine. */
-export async function startBareGateway(options: BareOptions): Promise<BareGateway> {
+export async function startBareGateway(options: BareOptions) {
   const {
     tcp,
     proxies,
@@ -105,7 +95,11 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
   return Object.assign(gateway, {
     sites: testimony.common,
     report: takeReports({ engine: gateway.engine, sessions, testimony }),
+    /** Connections of clients that are open. */
     open: () => open,
+    /** Resolves when there are none. */
     empty: () => (open === 0 ? Promise.resolve() : new Promise<void>((resolve) => (onEmpty = resolve))),
   });
 }
+
+export type BareGateway = Awaited<ReturnType<typeof startBareGateway>>;

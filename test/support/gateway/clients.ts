@@ -8,24 +8,18 @@ interface Question {
   host?: string;
 }
 
-/** A client that asks for a page over TLS, one after another. */
-export interface GatewayClient {
-  /** Returns the page, `null` if it did not come. */
-  ask(gateway: Pick<BareGateway, 'port'>, question?: Question): Promise<string | null>;
-  /** Ends all questions that wait for an answer. */
-  giveUp(): void;
-}
-
-/** `ca`: of the target's certificate; `port`: of the target. */
-export function startGatewayClient({ ca, port }: { ca: string; port: number }): GatewayClient {
+/** A client that asks for a page over TLS, one after another. `ca`: of the target's certificate; `port`: of the target. */
+export function startGatewayClient({ ca, port }: { ca: string; port: number }) {
   const secureContext = createSecureContext({ ca });
   const waiting = new Set<() => void>();
   return {
+    /** Ends all questions that wait for an answer. */
     giveUp() {
       for (const end of waiting) end();
     },
-    ask: (gateway, { user = '', host = 'example.com' }: Question = {}) =>
-      new Promise((resolve) => {
+    /** Returns the page, `null` if it did not come. */
+    ask: (gateway: Pick<BareGateway, 'port'>, { user = '', host = 'example.com' }: Question = {}) =>
+      new Promise<string | null>((resolve) => {
         const socket = connect(gateway.port, '127.0.0.1');
         const end = (page: string | null) => {
           waiting.delete(giveUp);

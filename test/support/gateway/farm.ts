@@ -31,17 +31,6 @@ export type Traitor = `${'bare' | 'echo'}-${(typeof ENDINGS)[number]}`;
 const ENDINGS = ['close', 'reset', 'stall', 'alert'] as const;
 export const TRAITORS = ENDINGS.flatMap((ending): Traitor[] => [`bare-${ending}`, `echo-${ending}`]);
 
-export interface GatewayFarm {
-  port: number;
-  /** Connections that each address got. */
-  dials: Map<string, number>;
-  /** Returns the address of the proxy whose connection to a target comes from this port, as the target sees it. */
-  exitOf(port: number): string | undefined;
-  /** Connections that are open, tunnels' far ends included. */
-  open(): number;
-  stop(): void;
-}
-
 interface FarmOptions {
   /** How long an honest proxy takes to open a tunnel. */
   delayOf?: (address: string) => number;
@@ -67,6 +56,11 @@ const PORTAL = `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: ${
 const LOGIN =
   'HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="farm"\r\nContent-Length: 0\r\n\r\n';
 const SICK = 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\nno\n';
+/** Of those that answer every request with the same. */
+const ANSWERS: Partial<Record<FarmRole, string>> = {
+  ...{ login: LOGIN, portal: PORTAL, coy: PORTAL, sick: SICK },
+  swallow: '',
+};
 
 /** Anyone can prepare the end of a ServerHello of TLS 1.3: its cipher, version and a key of X25519. */
 const CHOSEN = Buffer.from('130100002e002b0002030400330024001d0020', 'hex');
@@ -79,7 +73,7 @@ const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]);
 export function startGatewayFarm(
   roleOf: (address: string) => FarmRole,
   { delayOf = () => 0, refuses = () => false, onStall = () => {} }: FarmOptions = {},
-): GatewayFarm {
+) {
   const dials = new Map<string, number>();
   const exits = new Map<number, string>();
   const sides = new Set<Side>();
@@ -154,42 +148,18 @@ export function startGatewayFarm(
       return;
     }
     if (data.opened || data.role === 'hang') return;
-    if (data.role === 'socks5') {
-      playSocks5(socket);
-      return;
-    }
-    if (data.role === 'socks4') {
-      playSocks4(socket);
-      return;
-    }
+    if (data.role === 'socks5') return void playSocks5(socket);
+    if (data.role === 'socks4') return void playSocks4(socket);
     const end = data.buffer.indexOf('\r\n\r\n');
     if (end < 0) return;
-    if (data.role === 'login') {
-      answer(socket, LOGIN);
-      return;
-    }
-    if (data.role === 'portal' || data.role === 'coy') {
-      const isAboutNothing = data.buffer.includes('.invalid');
-      if (data.role === 'portal' || !isAboutNothing) answer(socket, PORTAL);
-      return;
-    }
-    if (data.role === 'sick') {
-      answer(socket, SICK);
-      return;
-    }
-    if (data.role === 'swallow') {
-      socket.end();
-      return;
-    }
+    if (data.role === 'coy' && data.buffer.includes('.invalid')) return;
+    if (data.role in ANSWERS) return void answer(socket, ANSWERS[data.role] ?? '');
     const head = data.buffer.toString('latin1', 0, end);
     const rest = data.buffer.subarray(end + 4);
     const [method = '', target = ''] = head.split(' ');
     data.opened = true;
     if (method === 'CONNECT') {
-      if (refuses(data.address, target)) {
-        answer(socket, SICK);
-        return;
-      }
+      if (refuses(data.address, target)) return void answer(socket, SICK);
       const ok = 'HTTP/1.1 200 OK\r\n\r\n';
       if (data.role.includes('-')) {
         data.buffer = rest;
@@ -197,10 +167,7 @@ export function startGatewayFarm(
         if (betray(socket)) onStall();
         return;
       }
-      if (data.role === 'liar') {
-        answer(socket, `${ok}${PORTAL}`);
-        return;
-      }
+      if (data.role === 'liar') return void answer(socket, `${ok}${PORTAL}`);
       const port = Number(target.split(':').at(-1));
       const delayMs = delayOf(data.address);
       if (delayMs === 0) open(socket, port, ok, rest);
@@ -224,10 +191,7 @@ export function startGatewayFarm(
 
   function playSocks5(socket: Socket<Side>): void {
     const { data } = socket;
-    if (data.buffer.length === 3) {
-      socket.write(Buffer.from([5, 0]));
-      return;
-    }
+    if (data.buffer.length === 3) return void socket.write(Buffer.from([5, 0]));
     const request = data.buffer.subarray(3);
     const hostBytes = request[3] === 1 ? 4 : request[3] === 4 ? 16 : 1 + (request[4] ?? 0);
     if (request.length < 4 + hostBytes + 2) return;
@@ -245,10 +209,7 @@ export function startGatewayFarm(
       socket: {
         ...handlers,
         open(far) {
-          if (!sides.has(socket.data)) {
-            far.terminate();
-            return;
-          }
+          if (!sides.has(socket.data)) return void far.terminate();
           exits.set(far.localPort, socket.data.address);
           far.data.other = socket;
           socket.data.other = far;
@@ -261,12 +222,17 @@ export function startGatewayFarm(
 
   return {
     port: server.port,
+    /** Connections that each address got. */
     dials,
-    exitOf: (port) => exits.get(port),
+    /** Returns the address of the proxy whose connection to a target comes from this port, as the target sees it. */
+    exitOf: (port: number) => exits.get(port),
+    /** Connections that are open, tunnels' far ends included. */
     open: () => sides.size,
     stop: () => server.stop(true),
   };
 }
+
+export type GatewayFarm = ReturnType<typeof startGatewayFarm>;
 
 /** Returns true if it falls silent. */
 function betray(socket: Socket<Side>): boolean {

@@ -1,14 +1,11 @@
 import { connect } from 'node:net';
 
-export interface Heard {
-  text: string;
-  /** `FIN`, the code of a fault, or `close` where there was neither. */
-  end: string;
-}
-
-/** Sends this, and returns all that came back and how the connection ended. `half`: ends its half at once. */
-export function talk({ port }: { readonly port: number }, bytes: string, half = false): Promise<Heard> {
-  return new Promise((resolve) => {
+/**
+ * Sends this, and returns all that came back and how the connection ended: `FIN`, the code of a fault, or `close` where there was
+ * neither. `half`: ends its half at once.
+ */
+export function talk({ port }: { readonly port: number }, bytes: string, half = false) {
+  return new Promise<{ text: string; end: string }>((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     let text = '';
     let end = 'close';

@@ -5,29 +5,15 @@ import { join } from 'node:path';
 import { createCertificates } from '../certificates.ts';
 import { cliCommand, cliEnvironment } from '../servers/cli.ts';
 import type { RuntimeName } from '../servers/server-process.ts';
-import { type FarmRole, type GatewayFarm, startGatewayFarm } from './farm.ts';
+import { type FarmRole, startGatewayFarm } from './farm.ts';
 
 /** What both targets answer on `/`, and 8 MB on `/large`. */
 export const TARGET_PAGE = 'the page of the target\n';
 export const LARGE = Buffer.alloc(8 * 1024 * 1024, 'picpool gateway ');
 export const sha = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-export interface GatewayWorld {
-  farm: GatewayFarm;
-  /** URLs of the same target over http and https; the name is one of the certificate. */
-  http: string;
-  https: string;
-  ca: string;
-  /** Requests of each kind that the targets saw, by what stood after `?`. */
-  seen: Map<string, number>;
-  folder: string;
-  /** A list of one proxy of each role, in this order. */
-  listOf(...roles: FarmRole[]): string[];
-  close(): Promise<void>;
-}
-
 /** Targets, and a farm in which each address plays what the list says. */
-export async function startGatewayWorld(): Promise<GatewayWorld> {
+export async function startGatewayWorld() {
   const certificates = await createCertificates();
   const folder = await mkdtemp(join(tmpdir(), 'picpool-gateway-'));
   const ca = join(folder, 'ca.pem');
@@ -49,12 +35,15 @@ export async function startGatewayWorld(): Promise<GatewayWorld> {
   const farm = startGatewayFarm((address) => roles[indexOf(address)] ?? 'hang');
   return {
     farm,
+    /** URLs of the same target over http and https; the name is one of the certificate. */
     http: `http://example.com:${http.port}`,
     https: `https://example.com:${https.port}`,
     ca,
+    /** Requests of each kind that the targets saw, by what stood after `?`. */
     seen,
     folder,
-    listOf(...wanted) {
+    /** A list of one proxy of each role, in this order. */
+    listOf(...wanted: FarmRole[]) {
       return wanted.map((role) => {
         const address = addressOf(roles.push(role) - 1);
         const protocol = role.startsWith('socks') ? role : 'http';
@@ -69,6 +58,8 @@ export async function startGatewayWorld(): Promise<GatewayWorld> {
   };
 }
 
+export type GatewayWorld = Awaited<ReturnType<typeof startGatewayWorld>>;
+
 function addressOf(index: number): string {
   return `127.9.${index >> 8}.${(index & 255) + 1}`;
 }
@@ -78,20 +69,12 @@ function indexOf(address: string): number {
   return high * 256 + low - 1;
 }
 
-export interface GatewayProcess {
-  port: number;
-  pid: number;
-  stderr(): string;
-  /** Ends it with SIGTERM; answers the exit code. */
-  stop(): Promise<number>;
-}
-
 /** Starts `picpool gateway` over a list. */
 export async function startGatewayProcess(
   list: readonly string[],
   args: string[] = [],
   { runtime = 'bun', env = {} }: { runtime?: RuntimeName; env?: Record<string, string> } = {},
-): Promise<GatewayProcess> {
+) {
   const standard = ['gateway', '--list', '-', '--port', '0', '--allow-private', '--ports', 'any'];
   const child = Bun.spawn(cliCommand([...standard, ...args], runtime), {
     stdin: new Blob([`${list.join('\n')}\n`]),
@@ -115,6 +98,7 @@ export async function startGatewayProcess(
     port,
     pid: child.pid,
     stderr: () => stderr,
+    /** Ends it with SIGTERM; answers the exit code. */
     async stop() {
       child.kill('SIGTERM');
       const code = await child.exited;
@@ -123,6 +107,8 @@ export async function startGatewayProcess(
     },
   };
 }
+
+export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>;
 
 /** Runs curl; answers what it wrote, and its exit code. */
 export async function curl(...args: string[]): Promise<{ code: number; out: Buffer; err: string }> {

@@ -65,7 +65,8 @@ function words(...values: number[]): Buffer {
   return bytes;
 }
 
-function chunk(type: string, ...data: (Buffer | number[])[]): Buffer {
+/** A chunk of a PNG file, with its length and checksum. */
+export function chunk(type: string, ...data: (Buffer | number[])[]): Buffer {
   const body = Buffer.concat([Buffer.from(type, 'latin1'), ...data.map((piece) => Buffer.from(piece))]);
   return Buffer.concat([words(body.length - 4), body, words(crc32(body))]);
 }

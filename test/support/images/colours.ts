@@ -1,5 +1,5 @@
-import { crc32 } from 'node:zlib';
 import sharp from 'sharp';
+import { chunk } from './apng-files.ts';
 
 export type Colour = readonly [number, number, number];
 
@@ -64,11 +64,7 @@ export function withCicp(png: Buffer, primaries: number, transfer: number): Buff
 
 /** Adds a chunk behind the header. */
 export function withChunk(png: Buffer, type: string, data: Buffer): Buffer {
-  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
-  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
-  length.writeUInt32BE(data.length, 0);
-  sum.writeUInt32BE(crc32(body), 0);
-  return Buffer.concat([png.subarray(0, 33), length, body, sum, png.subarray(33)]);
+  return Buffer.concat([png.subarray(0, 33), chunk(type, data), png.subarray(33)]);
 }
 
 /** Of Adobe RGB (1998): red, green and blue in XYZ for D50, as all profiles have them, and the gamma. */

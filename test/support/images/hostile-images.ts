@@ -1,22 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import { crc32, deflateSync } from 'node:zlib';
+import { deflateSync } from 'node:zlib';
 import { createRandom } from '../random.ts';
-import { apng } from './apng-files.ts';
+import { apng, chunk } from './apng-files.ts';
 import { bitmap, icon } from './bitmap-files.ts';
 import { animation, privatePhoto, transparent } from './images.ts';
 
 export interface HostileFile {
   name: string;
   bytes: Buffer;
-}
-
-function pngChunk(type: string, data: Buffer): Buffer {
-  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
-  const chunk = Buffer.alloc(body.length + 8);
-  chunk.writeUInt32BE(data.length, 0);
-  body.copy(chunk, 4);
-  chunk.writeUInt32BE(crc32(body), body.length + 4);
-  return chunk;
 }
 
 /** A black one-bit PNG: a few kilobytes that decode to `width` x `height`; well-formed if `rows` is the height. */
@@ -28,10 +19,10 @@ export function pngBomb(width: number, height: number, rows = height, extra: Buf
   const pixels = deflateSync(Buffer.alloc(rows * (Math.ceil(width / 8) + 1)));
   return Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
-    pngChunk('IHDR', header),
+    chunk('IHDR', header),
     ...extra,
-    pngChunk('IDAT', pixels),
-    pngChunk('IEND', Buffer.alloc(0)),
+    chunk('IDAT', pixels),
+    chunk('IEND'),
   ]);
 }
 
@@ -130,8 +121,8 @@ function lies(good: HostileFile[]): HostileFile[] {
 
 function bombs(): HostileFile[] {
   const zeros = deflateSync(Buffer.alloc(64 * 1024 * 1024));
-  const text = pngChunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0', 'latin1'), zeros]));
-  const profile = pngChunk('iCCP', Buffer.concat([Buffer.from('sRGB\0\0', 'latin1'), zeros]));
+  const text = chunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0', 'latin1'), zeros]));
+  const profile = chunk('iCCP', Buffer.concat([Buffer.from('sRGB\0\0', 'latin1'), zeros]));
   return [
     { name: 'png of 17,000 x 17,000', bytes: pngBomb(17_000, 17_000) },
     { name: 'png of 9,000 x 9,000', bytes: pngBomb(9_000, 9_000) },

@@ -5,15 +5,11 @@ import { type ImageHost, type ImageHostOptions, startImageHost } from './image-h
 /** What a test may say about its image host. */
 export type HostOptions = Omit<ImageHostOptions, 'codec'>;
 
-/** Image hosts of one file of tests. They share a codec, and those that are not stopped end with the file. */
-export interface ImageHosts {
-  start(options?: HostOptions): Promise<ImageHost>;
-  /** Starts a host for this work only. */
-  use(work: (host: ImageHost) => Promise<void>, options?: HostOptions): Promise<void>;
-}
-
-/** To be called at the top of a file, before its own hooks. */
-export function imageHosts(): ImageHosts {
+/**
+ * Image hosts of one file of tests. They share a codec, and those that are not stopped end with the file. To be called at the top
+ * of a file, before its own hooks.
+ */
+export function imageHosts() {
   let bench: CodecBench;
   const running = new Set<() => Promise<void>>();
 
@@ -36,7 +32,8 @@ export function imageHosts(): ImageHosts {
 
   return {
     start,
-    async use(work, options) {
+    /** Starts a host for this work only. */
+    async use(work: (host: ImageHost) => Promise<void>, options?: HostOptions) {
       const host = await start(options);
       await work(host).finally(() => host.stop());
     },

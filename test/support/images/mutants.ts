@@ -1,5 +1,6 @@
-import { crc32 } from 'node:zlib';
 import { createRandom } from '../random.ts';
+import { withChunk } from './colours.ts';
+import { withSegment } from './jpeg-files.ts';
 
 const SECRET = Buffer.from('<script>a secret of the uploader</script>'.repeat(8));
 
@@ -41,13 +42,10 @@ function withPart(file: Buffer, format: string): Buffer {
     return bytes;
   };
   if (format === 'jpeg') {
-    const head = Buffer.from([0xff, 0xec, (SECRET.length + 2) >> 8, (SECRET.length + 2) & 0xff]);
-    return Buffer.concat([file.subarray(0, 2), head, SECRET, file.subarray(2)]);
+    return withSegment(file, 0xec, SECRET);
   }
   if (format === 'png') {
-    const body = Buffer.concat([Buffer.from('prVt'), SECRET]);
-    const chunk = Buffer.concat([number(SECRET.length), body, number(crc32(body))]);
-    return Buffer.concat([file.subarray(0, 33), chunk, file.subarray(33)]);
+    return withChunk(file, 'prVt', SECRET);
   }
   if (format === 'gif') {
     const start = 13 + ((file[10] ?? 0) & 0x80 ? 3 << (((file[10] ?? 0) & 7) + 1) : 0);

@@ -4,19 +4,8 @@ import { ownerOfKey, placeOf } from '../../../src/image/records/blob-keys.ts';
 
 const TWO_HOURS_S = 7200;
 
-/** The files of a store as they lie on the disk: in a folder of ours, or below the S3 server. */
-export interface StoredFiles {
-  readonly folder: string;
-  /** Keys of the files of images in their places. */
-  placed(): Promise<string[]>;
-  /** Keys of those in quarantine, as they were called before. */
-  quarantined(): Promise<string[]>;
-  /** Makes all files two hours old. */
-  age(): Promise<void>;
-}
-
 /** `keyOf` tells the key from the path below the folder. */
-export function storedFiles(folder: string, keyOf: (path: string) => string = (path) => path): StoredFiles {
+export function storedFiles(folder: string, keyOf: (path: string) => string = (path) => path) {
   async function paths(): Promise<string[]> {
     const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
     return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -28,9 +17,12 @@ export function storedFiles(folder: string, keyOf: (path: string) => string = (p
 
   return {
     folder,
+    /** Keys of the files of images in their places. */
     placed: async () => (await keys()).filter((key) => ownerOfKey(key) !== null),
+    /** Keys of those in quarantine, as they were called before. */
     quarantined: async () =>
       (await keys()).map(placeOf).flatMap(([place, key]) => (place === 'quarantined' ? [key] : [])),
+    /** Makes all files two hours old. */
     async age() {
       const then = Date.now() / 1000 - TWO_HOURS_S;
       // One may be moved meanwhile.
@@ -38,3 +30,6 @@ export function storedFiles(folder: string, keyOf: (path: string) => string = (p
     },
   };
 }
+
+/** The files of a store as they lie on the disk: in a folder of ours, or below the S3 server. */
+export type StoredFiles = ReturnType<typeof storedFiles>;

@@ -4,28 +4,11 @@ import type { Copies, Uploaded } from './world.ts';
 /** Copies show for two seconds what another one has deleted. */
 const GONE_MS = 4000;
 
-/** What users know: what was acknowledged to them. */
-export interface Ledger {
-  /** Uploads of which nobody has taken the word back. */
-  readonly stored: Map<string, Uploaded>;
-  readonly deleted: Map<string, Uploaded>;
-  upload(count: number): Promise<void>;
-  /** As far as the server takes them; answers what it acknowledged. */
-  tryUpload(count: number): Promise<Uploaded[]>;
-  /** Deletes an image; false where the server does not know it or cannot. */
-  remove(image: Uploaded): Promise<boolean>;
-  /** Keys of the files of what is stored. */
-  keys(): string[];
-  /** Deleted images that can be read. */
-  undead(): Promise<string[]>;
-  /** Stored ones that cannot. */
-  unreadable(): Promise<string[]>;
-}
-
 /** The key of an image's file. */
 export const keyOf = ({ raw_url }: Uploaded) => raw_url.split('/').at(-1) ?? '';
 
-export function createLedger(world: Copies): Ledger {
+/** What users know: what was acknowledged to them. */
+export function createLedger(world: Copies) {
   const stored = new Map<string, Uploaded>();
   const deleted = new Map<string, Uploaded>();
 
@@ -35,15 +18,17 @@ export function createLedger(world: Copies): Ledger {
     return answers.map(({ status }) => status);
   }
 
-  const ledger: Ledger = {
+  const ledger = {
+    /** Uploads of which nobody has taken the word back. */
     stored,
     deleted,
 
-    async upload(count) {
+    async upload(count: number) {
       for (const image of await world.upload(count)) stored.set(image.id, image);
     },
 
-    async tryUpload(count) {
+    /** As far as the server takes them; answers what it acknowledged. */
+    async tryUpload(count: number) {
       const taken: Uploaded[] = [];
       for (let index = 0; index < count; index++) {
         const answer = await world.servers[index % world.servers.length]?.upload();
@@ -55,7 +40,8 @@ export function createLedger(world: Copies): Ledger {
       return taken;
     },
 
-    async remove(image) {
+    /** Deletes an image; false where the server does not know it or cannot. */
+    async remove(image: Uploaded) {
       const answer = await world.servers[0]?.send(`/api/delete/${image.id}`, {
         method: 'DELETE',
         headers: { 'x-delete-token': image.delete_token },
@@ -66,8 +52,10 @@ export function createLedger(world: Copies): Ledger {
       return true;
     },
 
+    /** Keys of the files of what is stored. */
     keys: () => [...stored.values()].map(keyOf),
 
+    /** Deleted images that can be read. */
     async undead() {
       const seen: string[] = [];
       for (const image of deleted.values()) {
@@ -79,6 +67,7 @@ export function createLedger(world: Copies): Ledger {
       return seen;
     },
 
+    /** Stored ones that cannot. */
     async unreadable() {
       const failed: string[] = [];
       for (const image of stored.values()) {
@@ -90,3 +79,5 @@ export function createLedger(world: Copies): Ledger {
   };
   return ledger;
 }
+
+export type Ledger = ReturnType<typeof createLedger>;

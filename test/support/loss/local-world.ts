@@ -4,15 +4,12 @@ import { basename, join } from 'node:path';
 import { keyOfName } from '../../../adapters/filesystem/blobs.ts';
 import { runServer } from '../servers/running-server.ts';
 import { storedFiles } from './files.ts';
-import { type Copies, startCopies } from './world.ts';
+import { startCopies } from './world.ts';
+
+export type LocalWorld = Awaited<ReturnType<typeof startLocalWorld>>;
 
 /** One server over SQLite and a folder, which outlive it. */
-export interface LocalWorld extends Copies {
-  /** `DATA_DIR`. */
-  folder: string;
-}
-
-export async function startLocalWorld(): Promise<LocalWorld> {
+export async function startLocalWorld() {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-loss-'));
   const env = {
     DATA_DIR: folder,
@@ -24,6 +21,7 @@ export async function startLocalWorld(): Promise<LocalWorld> {
   const running = await startCopies(1, env, files, runServer);
   return {
     ...running,
+    /** `DATA_DIR`. */
     folder,
     async stop() {
       await running.stop();

@@ -1,23 +1,16 @@
 import { join } from 'node:path';
-import { type Relay, startRelay } from '../servers/relay.ts';
+import { startRelay } from '../servers/relay.ts';
 import { runServer } from '../servers/running-server.ts';
 import { withPrefix } from '../stores/redis.ts';
 import { withFolderOfItsOwn } from '../stores/s3.ts';
 import { command, S3_ACCESS, startRedisServer, startS3 } from '../stores/services.ts';
 import { storedFiles } from './files.ts';
-import { type Copies, startCopies } from './world.ts';
+import { startCopies } from './world.ts';
+
+export type RedisWorld = Awaited<ReturnType<typeof startRedisWorld>>;
 
 /** Two copies over a Redis and an S3 server of their own. */
-export interface RedisWorld extends Copies {
-  redis: Awaited<ReturnType<typeof startRedisServer>>;
-  /** The link of the copies to Redis. */
-  link: Relay;
-  s3: Awaited<ReturnType<typeof startS3>>;
-  /** One command of Redis. */
-  command(...words: string[]): Promise<string>;
-}
-
-export async function startRedisWorld(): Promise<RedisWorld> {
+export async function startRedisWorld() {
   const [redis, s3] = await Promise.all([startRedisServer((port) => ['--port', `${port}`]), startS3()]);
   const link = await startRelay(redis.port);
   const blobs = withFolderOfItsOwn(s3.url);
@@ -36,9 +29,11 @@ export async function startRedisWorld(): Promise<RedisWorld> {
   return {
     ...running,
     redis,
+    /** The link of the copies to Redis. */
     link,
     s3,
-    command: (...words) => command(redis.port, ...words),
+    /** One command of Redis. */
+    command: (...words: string[]) => command(redis.port, ...words),
     async stop() {
       await running.stop();
       await Promise.all([link.stop(), redis.stop(), s3.stop()]);

@@ -21,28 +21,12 @@ export interface Readiness {
 export type LossServer = Pick<RunningServer, 'url' | 'logged' | 'send' | 'upload' | 'stop'>;
 
 /** Copies of the server, over stores that a test may damage. */
-export interface Copies {
-  env: Record<string, string>;
-  files: StoredFiles;
-  servers: LossServer[];
-  /** Stores that many, each of which must be acknowledged. */
-  upload(count: number): Promise<Uploaded[]>;
-  readiness(server: LossServer): Promise<Readiness>;
-  /** Resolves when each copy has logged the message after the call. */
-  eachLogs(message: string): Promise<void>;
-  /** Resolves when each copy has begun two more turns of its cleanup. */
-  twoTurns(): Promise<void>;
-  /** Stops all copies for the work. */
-  stopped(work: () => Promise<unknown>): Promise<void>;
-  stop(): Promise<void>;
-}
-
 export async function startCopies(
   count: number,
   env: Record<string, string>,
   files: StoredFiles,
   startOne: (env: Record<string, string>) => Promise<LossServer>,
-): Promise<Copies> {
+) {
   const servers: LossServer[] = [];
   const start = async () => {
     while (servers.length < count) servers.push(await startOne(env));
@@ -57,7 +41,8 @@ export async function startCopies(
     files,
     servers,
 
-    async upload(many) {
+    /** Stores that many, each of which must be acknowledged. */
+    async upload(many: number) {
       const uploaded: Uploaded[] = [];
       for (let index = 0; index < many; index++) {
         const answer = await servers[index % servers.length]?.upload();
@@ -67,20 +52,12 @@ export async function startCopies(
       return uploaded;
     },
 
-    async readiness(server) {
+    async readiness(server: LossServer) {
       const answer = await server.send('/readyz');
       return { code: answer.status, ...(await json<Omit<Readiness, 'code'>>(answer)) };
     },
 
-    async eachLogs(message) {
-      const seen = servers.map(({ logged }) => logged.length);
-      await until(() =>
-        servers.every(({ logged }, index) =>
-          logged.slice(seen[index]).some((line) => line.message === message),
-        ),
-      );
-    },
-
+    /** Resolves when each copy has begun two more turns of its cleanup. */
     async twoTurns() {
       const turns = (server: LossServer) =>
         server.logged.filter(({ message }) => message === 'cleanup looked').length;
@@ -88,7 +65,8 @@ export async function startCopies(
       await until(() => servers.every((server, index) => turns(server) >= (seen[index] ?? 0) + 2));
     },
 
-    async stopped(work) {
+    /** Stops all copies for the work. */
+    async stopped(work: () => Promise<unknown>) {
       await stop();
       await work();
       await start();
@@ -97,3 +75,5 @@ export async function startCopies(
     stop,
   };
 }
+
+export type Copies = Awaited<ReturnType<typeof startCopies>>;

@@ -8,13 +8,6 @@ export const AWAY = 'The server does not answer. Please try again in a few secon
 /** The header in which a test gives the client's address, because all requests come from one loopback address. */
 export const CLIENT_ADDRESS = 'x-test-client';
 
-export interface Balancer {
-  url: string;
-  /** What it has logged. */
-  errors(): Promise<string>;
-  stop(): Promise<void>;
-}
-
 /** A real nginx with the configuration of `examples/balancer.conf` in front of the ports. */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const example = await readExample('balancer.conf');
@@ -23,9 +16,10 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   return startNginx(example.replace(/(^ *server \S+ .*;\n)+/m, () => `${servers}\n`));
 }
 
-/** A file of `examples/`. */
-export function readExample(name: string): Promise<string> {
-  return readFile(new URL(`../../../examples/${name}`, import.meta.url), 'utf8');
+/** A file of `examples/`. `server`: in place of 127.0.0.1:3000. */
+export async function readExample(name: string, server = '127.0.0.1:3000'): Promise<string> {
+  const text = await readFile(new URL(`../../../examples/${name}`, import.meta.url), 'utf8');
+  return text.replaceAll('127.0.0.1:3000', server);
 }
 
 /** A real nginx with this in its `http` block, on a separate port. */
@@ -68,18 +62,17 @@ export async function startCaddy(config: string): Promise<Balancer> {
   );
 }
 
+export type Balancer = Awaited<ReturnType<typeof startProxy>>;
+
 async function startProxy(
   args: (folder: string) => string[],
   prepare: (folder: string, port: number) => Promise<void>,
-): Promise<Balancer> {
-  const { port, folder, stop } = await startProgram(
-    (_port, folder) => args(folder),
-    async () => {},
-    prepare,
-    'SIGTERM',
-  );
+) {
+  const how = { prepare, endWith: 'SIGTERM' } as const;
+  const { port, folder, stop } = await startProgram((_port, folder) => args(folder), how);
   return {
     url: `http://127.0.0.1:${port}`,
+    /** What it has logged. */
     errors: () => readFile(join(folder, 'error.log'), 'utf8'),
     stop,
   };

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /** The user that runs it: another one if possible, which cannot read what this one owns. */
@@ -11,18 +11,8 @@ export interface BinaryOptions {
   env: Record<string, string>;
 }
 
-export interface RunningBinary {
-  child: ChildProcess;
-  /** What it has written so far, to stdout and stderr. */
-  output(): string;
-  /** Resolves with the first match in its output. Rejects if it ends before. */
-  says(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Sends the signal and resolves with the exit code, or null if the signal killed it. */
-  end(signal: NodeJS.Signals): Promise<number | null>;
-}
-
 /** Starts the compiled program as `OTHER_USER`. */
-export function startBinary(path: string, { args = [], cwd, env }: BinaryOptions): RunningBinary {
+export function startBinary(path: string, { args = [], cwd, env }: BinaryOptions) {
   const child = spawn(path, args, {
     cwd,
     env,
@@ -39,8 +29,10 @@ export function startBinary(path: string, { args = [], cwd, env }: BinaryOptions
   }
   return {
     child,
+    /** What it has written so far, to stdout and stderr. */
     output: () => text,
-    async says(pattern) {
+    /** Resolves with the first match in its output. Rejects if it ends before. */
+    async says(pattern: RegExp) {
       for (;;) {
         const found = pattern.exec(text);
         if (found) return found;
@@ -48,10 +40,13 @@ export function startBinary(path: string, { args = [], cwd, env }: BinaryOptions
         await Promise.race([once(child, 'said'), closed]);
       }
     },
-    async end(signal) {
+    /** Sends the signal and resolves with the exit code, or null if the signal killed it. */
+    async end(signal: NodeJS.Signals) {
       child.kill(signal);
       await closed;
       return child.exitCode;
     },
   };
 }
+
+export type RunningBinary = ReturnType<typeof startBinary>;

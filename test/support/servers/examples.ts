@@ -7,10 +7,8 @@ async function startCache(server: string): Promise<Balancer> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-cache-'));
   // The workers of nginx are another user's if root starts it.
   await chmod(folder, 0o755);
-  const example = await readExample('nginx-cache.conf');
-  const cache = await startNginx(
-    example.replace('/var/cache/nginx/picpool', join(folder, 'kept')).replaceAll('127.0.0.1:3000', server),
-  );
+  const example = await readExample('nginx-cache.conf', server);
+  const cache = await startNginx(example.replace('/var/cache/nginx/picpool', join(folder, 'kept')));
   return {
     ...cache,
     async stop() {
@@ -24,8 +22,7 @@ async function startCache(server: string): Promise<Balancer> {
 export const EXAMPLES = {
   'nginx.conf': {
     program: 'nginx',
-    start: async (server: string) =>
-      startNginx((await readExample('nginx.conf')).replaceAll('127.0.0.1:3000', server)),
+    start: async (server: string) => startNginx(await readExample('nginx.conf', server)),
   },
   'nginx-cache.conf': { program: 'nginx', start: startCache },
   'balancer.conf': {
@@ -34,18 +31,15 @@ export const EXAMPLES = {
   },
   Caddyfile: {
     program: 'caddy',
-    start: async (server: string) =>
-      startCaddy((await readExample('Caddyfile')).replaceAll('127.0.0.1:3000', server)),
+    start: async (server: string) => startCaddy(await readExample('Caddyfile', server)),
   },
 };
 
 /** Starts the example of nginx with the server below `/pics/`, as `docs/deployment.md` describes. */
 export async function startBelowPath(server: string): Promise<Balancer> {
-  const example = (await readExample('nginx.conf'))
-    .replaceAll('127.0.0.1:3000', server)
-    .replace(
-      /location \/ \{\s*proxy_pass http:\/\/picpool;/,
-      'location /pics/ {\n        proxy_pass http://picpool/;',
-    );
+  const example = (await readExample('nginx.conf', server)).replace(
+    /location \/ \{\s*proxy_pass http:\/\/picpool;/,
+    'location /pics/ {\n        proxy_pass http://picpool/;',
+  );
   return startNginx(example);
 }

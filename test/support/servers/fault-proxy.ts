@@ -11,15 +11,6 @@ export type Fault =
   | 'silence'
   | null;
 
-export interface FaultProxy {
-  url: string;
-  /** Decides about each request; `null` passes it on. */
-  fault: (request: IncomingMessage) => Fault;
-  /** Requests seen. */
-  readonly count: number;
-  stop(): Promise<void>;
-}
-
 /** The answer of an S3 server that fails in the given way. */
 export function s3Error(status: number, code: string): Fault {
   return {
@@ -32,7 +23,7 @@ export function s3Error(status: number, code: string): Fault {
  * A proxy in front of an HTTP server that creates faults on demand. The `Host` header stays, because signatures cover
  * it.
  */
-export async function startFaultProxy(target: string): Promise<FaultProxy> {
+export async function startFaultProxy(target: string) {
   const { hostname, port } = new URL(target);
   let count = 0;
 
@@ -67,9 +58,11 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     incoming.pipe(onward);
   }
 
-  const proxy: FaultProxy = {
+  const proxy = {
     url: `http://127.0.0.1:${await listening(server)}`,
-    fault: () => null,
+    /** Decides about each request; `null` passes it on. */
+    fault: (_request: IncomingMessage): Fault => null,
+    /** Requests seen. */
     get count() {
       return count;
     },
@@ -77,3 +70,5 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   };
   return proxy;
 }
+
+export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;

@@ -21,15 +21,6 @@ export interface Copy {
   stderr(): string;
 }
 
-export interface Fleet {
-  /** The balancer. */
-  url: string;
-  copies: Copy[];
-  /** Sends a request as the client with that address, through the balancer or directly to the copy. */
-  send(path: string, init?: RequestInit & { from?: string; to?: Copy | undefined }): Promise<Response>;
-  stop(): Promise<void>;
-}
-
 /**
  * Starts copies of the server over the same stores, behind a balancer; `envOf` may give processes different settings,
  * and `commandOf` another program.
@@ -38,18 +29,18 @@ export async function startFleet(
   runtimes: readonly RuntimeName[],
   envOf: (incarnation: number) => Record<string, string>,
   commandOf: (incarnation: number) => readonly string[] | undefined = () => undefined,
-): Promise<Fleet> {
+) {
   let incarnations = 0;
   const attempts = await Promise.allSettled(runtimes.map(startCopy));
   const copies = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
   const failed = attempts.find((attempt) => attempt.status === 'rejected');
   if (failed) {
-    await Promise.all(copies.map((copy) => copy.stop()));
+    await Promise.all(copies.map((copy) => copy.end()));
     throw failed.reason;
   }
   const balancer: Balancer = await startBalancer(copies.map(({ url }) => Number(new URL(url).port)));
 
-  async function startCopy(runtime: RuntimeName): Promise<Copy & { stop(): Promise<void> }> {
+  async function startCopy(runtime: RuntimeName): Promise<Copy> {
     const port = await freePort();
     let incarnation = 0;
     let server: ServerProcess | null = null;
@@ -90,24 +81,25 @@ export async function startFleet(
         await end('SIGKILL');
       },
       end: () => end('SIGTERM'),
-      async stop() {
-        await end('SIGTERM');
-      },
       stderr: () => earlier + (server?.stderr() ?? ''),
     };
   }
 
   return {
+    /** The balancer. */
     url: balancer.url,
     copies,
-    send(path, { from, to, ...init } = {}) {
+    /** Sends a request as the client with that address, through the balancer or directly to the copy. */
+    send(path: string, { from, to, ...init }: RequestInit & { from?: string; to?: Copy | undefined } = {}) {
       const headers = new Headers(init.headers);
       if (from !== undefined) headers.set(to ? 'x-forwarded-for' : CLIENT_ADDRESS, from);
       return fetch(`${to?.url ?? balancer.url}${path}`, { redirect: 'manual', ...init, headers });
     },
     async stop() {
       await balancer.stop();
-      await Promise.all(copies.map((copy) => copy.stop()));
+      await Promise.all(copies.map((copy) => copy.end()));
     },
   };
 }
+
+export type Fleet = Awaited<ReturnType<typeof startFleet>>;

@@ -15,12 +15,7 @@ export interface FrontDoor {
   open(folder: string): Promise<OpenDoor>;
 }
 
-export interface OpenDoor {
-  /** Where visitors connect. */
-  hostname: string;
-  port: number;
-  stop(): Promise<void>;
-}
+export type OpenDoor = Awaited<ReturnType<typeof opened>>;
 
 /** A proxy that has an address of its own, as on another machine. */
 export const PROXY = '127.0.0.9';
@@ -28,12 +23,13 @@ const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', ...LIGHT };
 
 type Stoppable = { stop(): Promise<unknown> };
 
-/** Ends the parts, the outermost first. */
-async function opened(url: string, parts: readonly Stoppable[]): Promise<OpenDoor> {
+async function opened(url: string, parts: readonly Stoppable[]) {
   const { hostname, port } = new URL(url);
   return {
+    /** Where visitors connect. */
     hostname: hostname.replace(/[[\]]/g, ''),
     port: Number(port),
+    /** Ends the parts, the outermost first. */
     async stop() {
       for (const part of parts) await part.stop();
     },
@@ -76,23 +72,16 @@ function behind(
   };
 }
 
-const nginx = async (server: string) =>
-  (await readExample('nginx.conf')).replaceAll('127.0.0.1:3000', server);
-const caddy = async (server: string) => (await readExample('Caddyfile')).replaceAll('127.0.0.1:3000', server);
+const nginx = (server: string) => readExample('nginx.conf', server);
+const caddy = (server: string) => readExample('Caddyfile', server);
 /** As in compose.yaml, the balancer is one machine among others in a network. */
 const balancer = async (server: string) =>
   (await readExample('balancer.conf'))
     .replace(/(^ *server \S+ .*;\n)+/m, `server ${server};\n`)
     .replace('listen 80;', `listen 80;\nproxy_bind ${PROXY};`);
-/** Adds the visitor's address to what the visitor wrote. */
-const adding = async (server: string) =>
-  (await balancer(server)).replaceAll(
-    'X-Forwarded-For $remote_addr',
-    'X-Forwarded-For $proxy_add_x_forwarded_for',
-  );
-/** An inner proxy that adds to what the outer one tells. */
-const inner = async (server: string) =>
-  (await nginx(server)).replaceAll(
+/** Adds the address of who connects, a visitor or an outer proxy, to what that one wrote. */
+const adding = (site: (server: string) => Promise<string>) => async (server: string) =>
+  (await site(server)).replaceAll(
     'X-Forwarded-For $remote_addr',
     'X-Forwarded-For $proxy_add_x_forwarded_for',
   );
@@ -138,13 +127,13 @@ export const FRONT_DOORS: readonly FrontDoor[] = [
   behind('Caddy of the examples', startCaddy, caddy, { TRUSTED_PROXIES: '127.0.0.1' }),
   behind('balancer of the examples', startNginx, balancer, { TRUSTED_PROXIES: PROXY }),
   {
-    ...behind('a whole trusted network, and a stranger in it', startNginx, adding, {
+    ...behind('a whole trusted network, and a stranger in it', startNginx, adding(balancer), {
       TRUSTED_PROXIES: '127.0.0.8/30',
     }),
     stranger: '127.0.0.10',
   },
-  behind('two proxies, both named', startTwoHops, inner, { TRUSTED_PROXIES: `127.0.0.1,${PROXY}` }),
-  behind('two proxies, counted', startTwoHops, inner, {
+  behind('two proxies, both named', startTwoHops, adding(nginx), { TRUSTED_PROXIES: `127.0.0.1,${PROXY}` }),
+  behind('two proxies, counted', startTwoHops, adding(nginx), {
     TRUSTED_PROXIES: `127.0.0.1,${PROXY}`,
     TRUSTED_HOPS: '2',
   }),

@@ -1,23 +1,15 @@
 import { startPgBouncer } from '../stores/pgbouncer.ts';
-import { type PostgresPair, startPostgresPair } from '../stores/postgres-server.ts';
+import { startPostgresPair } from '../stores/postgres-server.ts';
 import { withFolderOfItsOwn } from '../stores/s3.ts';
-import { S3_ACCESS, type Service, startS3 } from '../stores/services.ts';
-import { type Fleet, startFleet } from './fleet.ts';
+import { S3_ACCESS, startS3 } from '../stores/services.ts';
+import { startFleet } from './fleet.ts';
 import { QUIET } from './quiet-server.ts';
 
 /** Sessions of a PgBouncer with its server: fewer than the copies have connections with it. */
 const SESSIONS = 8;
 
 /** Copies over S3 and two Postgres servers, each behind a PgBouncer of its own; the second server has all that is acknowledged. */
-export interface PostgresFleet {
-  fleet: Fleet;
-  pair: PostgresPair;
-  /** Of the primary and of the replica. */
-  bouncers: Service[];
-  stop(): Promise<void>;
-}
-
-export async function startPostgresFleet(copies: number): Promise<PostgresFleet> {
+export async function startPostgresFleet(copies: number) {
   const [pair, s3] = await Promise.all([startPostgresPair(), startS3()]);
   const servers = [pair.primary, pair.replica];
   const bouncers = await Promise.all(servers.map(({ url }) => startPgBouncer(url, SESSIONS)));
@@ -32,6 +24,7 @@ export async function startPostgresFleet(copies: number): Promise<PostgresFleet>
   return {
     fleet,
     pair,
+    /** Of the primary and of the replica. */
     bouncers,
     async stop() {
       await fleet.stop();
@@ -40,22 +33,20 @@ export async function startPostgresFleet(copies: number): Promise<PostgresFleet>
   };
 }
 
-export interface PostgresTroubles {
-  bouncerKills: number;
-  /** How long no server took writes, in ms. */
-  withoutPrimaryMs: number;
-}
-
 /**
  * Kills the PgBouncers in turn, each of them back after half a second, until `ended` says so; after `failoverAfter` of these kills
  * the primary dies for good, and its replica is promoted `pauseMs` later.
  */
 export async function troublePostgres(
-  { pair, bouncers }: PostgresFleet,
+  { pair, bouncers }: Awaited<ReturnType<typeof startPostgresFleet>>,
   ended: () => boolean,
   { failoverAfter, everyMs, pauseMs }: { failoverAfter: number; everyMs: number; pauseMs: number },
-): Promise<PostgresTroubles> {
-  const troubles: PostgresTroubles = { bouncerKills: 0, withoutPrimaryMs: 0 };
+) {
+  const troubles = {
+    bouncerKills: 0,
+    /** How long no server took writes, in ms. */
+    withoutPrimaryMs: 0,
+  };
   for (; !ended(); await Bun.sleep(everyMs)) {
     if (troubles.bouncerKills === failoverAfter && troubles.withoutPrimaryMs === 0) {
       const startedAt = performance.now();

@@ -2,21 +2,8 @@ import { connect, createServer, type Socket } from 'node:net';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { listening } from './listening.ts';
 
-/** A link between a server and its clients that a test may disturb. */
-export interface Relay {
-  port: number;
-  /** Ends all connections, and takes no new one until it is `open` again. */
-  cut(): void;
-  /** Everything comes so much later, in ms. */
-  slow(delayMs: number): void;
-  /** Nothing comes through, but connections stay, as where a cable is pulled. */
-  stall(): void;
-  open(): void;
-  stop(): Promise<void>;
-}
-
 /** Takes connections and passes everything on to the port of this machine. */
-export async function startRelay(target: number): Promise<Relay> {
+export async function startRelay(target: number) {
   const sockets = new Set<Socket>();
   let isCut = false;
   let delayMs = 0;
@@ -63,13 +50,16 @@ export async function startRelay(target: number): Promise<Relay> {
 
   return {
     port: await listening(server),
+    /** Ends all connections, and takes no new one until it is `open` again. */
     cut() {
       isCut = true;
       endAll();
     },
-    slow(ms) {
+    /** Everything comes so much later, in ms. */
+    slow(ms: number) {
       delayMs = ms;
     },
+    /** Nothing comes through, but connections stay, as where a cable is pulled. */
     stall() {
       gate.resolve();
       gate = Promise.withResolvers<void>();
@@ -82,3 +72,6 @@ export async function startRelay(target: number): Promise<Relay> {
     },
   };
 }
+
+/** A link between a server and its clients that a test may disturb. */
+export type Relay = Awaited<ReturnType<typeof startRelay>>;

@@ -13,18 +13,6 @@ export const PNG = Uint8Array.fromBase64(
   'iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAACXBIWXMAAAPoAAAD6AG1e1JrAAAAEklEQVQImWOQj98vH7+fAUIBACA6BPWe5fjkAAAAAElFTkSuQmCC',
 );
 
-export interface RunningServer {
-  url: string;
-  /** Its data. */
-  folder: string;
-  logged: { message: string; facts: Facts }[];
-  /** A request as from the client with that address; the test's own when none is given. */
-  send(path: string, init?: RequestInit & { from?: string }): Promise<Response>;
-  post(path: string, body: object, headers?: Record<string, string>): Promise<Response>;
-  upload(query?: string, from?: string): Promise<Response>;
-  stop(): Promise<void>;
-}
-
 /**
  * The whole server in this process, on a free port, with a folder of its own; no judge answers, and nothing is fetched.
  * `prepare` may write data before it starts.
@@ -32,10 +20,10 @@ export interface RunningServer {
 export async function runServer(
   env: Record<string, string> = {},
   prepare?: (folder: string) => Promise<void>,
-): Promise<RunningServer> {
+) {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-ops-'));
   await prepare?.(folder);
-  const logged: RunningServer['logged'] = [];
+  const logged: { message: string; facts: Facts }[] = [];
   const config = parseConfig({
     HOST: '127.0.0.1',
     PORT: '0',
@@ -57,7 +45,7 @@ export async function runServer(
     environment,
   );
 
-  const send: RunningServer['send'] = (path, { from, ...init } = {}) => {
+  const send = (path: string, { from, ...init }: RequestInit & { from?: string } = {}) => {
     const headers = new Headers(init.headers);
     if (from !== undefined) headers.set('x-forwarded-for', from);
     return fetch(`${server.url}${path}`, { redirect: 'manual', ...init, headers });
@@ -65,16 +53,18 @@ export async function runServer(
 
   return {
     url: server.url,
+    /** Its data. */
     folder,
     logged,
+    /** A request as from the client with that address; the test's own when none is given. */
     send,
-    post: (path, body, headers = {}) =>
+    post: (path: string, body: object, headers: Record<string, string> = {}) =>
       send(path, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
         body: JSON.stringify(body),
       }),
-    upload: (query = '', from) =>
+    upload: (query: string = '', from?: string) =>
       send(`/api/upload?${query}`, { method: 'POST', body: PNG, ...(from !== undefined && { from }) }),
     async stop() {
       await server.stop();
@@ -82,6 +72,8 @@ export async function runServer(
     },
   };
 }
+
+export type RunningServer = Awaited<ReturnType<typeof runServer>>;
 
 /** Runs the work with a server of its own. */
 export async function withServer(

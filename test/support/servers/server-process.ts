@@ -26,18 +26,6 @@ export const logInto = (file: string) => ['sh', '-c', 'exec "$@" >"$0"', file];
 /** How long a start may take on a busy machine. */
 const START_MS = 50_000;
 
-export interface ServerProcess {
-  url: string;
-  pid: number;
-  folder: string;
-  /** What it has written to stderr. */
-  stderr(): string;
-  kill(signal: NodeJS.Signals): void;
-  exited: Promise<number>;
-  /** Ends it with SIGTERM and removes its folder unless that was given; answers the exit code. */
-  stop(): Promise<number>;
-}
-
 /**
  * Starts the real server as its own process on a free port, with a data folder of its own. Rejects with what it
  * wrote when it ends before it listens. Waits until its records answer, which on a busy machine is later, unless it
@@ -50,7 +38,7 @@ export async function startServer(
   givenFolder?: string,
   wrapper: readonly string[] = [],
   mayWait = false,
-): Promise<ServerProcess> {
+) {
   const command = typeof runtime === 'string' ? COMMANDS[runtime] : runtime;
   const folder = givenFolder ?? (await mkdtemp(join(tmpdir(), 'picpool-e2e-')));
   const child = Bun.spawn([...wrapper, ...command], {
@@ -96,9 +84,11 @@ export async function startServer(
     url,
     pid: child.pid,
     folder,
+    /** What it has written to stderr. */
     stderr: () => stderr,
-    kill: (signal) => child.kill(signal),
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
     exited: child.exited,
+    /** Ends it with SIGTERM and removes its folder unless that was given; answers the exit code. */
     async stop() {
       child.kill('SIGTERM');
       const exitCode = await child.exited;
@@ -108,6 +98,8 @@ export async function startServer(
     },
   };
 }
+
+export type ServerProcess = Awaited<ReturnType<typeof startServer>>;
 
 /** Starts a server that may have to wait for its records, and does not wait for them. */
 export const startWaiting = (runtime: RuntimeName, env: Record<string, string>) =>

@@ -9,18 +9,11 @@ interface Job {
   error: string | null;
 }
 
-export interface Takeover {
-  /** From the kill to the first check of the next refresh that the judge saw, in ms. */
-  afterMs: number;
-  /** Checks of the process that was killed, and of the one that followed. */
-  checks: [killed: number, next: number];
-}
-
 /**
  * Starts a refresh, kills the copy that runs it after `killAfterMs`, and waits for the next one to end. Rejects
  * when it is not done by then, or when the judge saw checks of two copies mixed. Starts the killed copy again.
  */
-export async function takeOver(fleet: Fleet, world: RefreshWorld, killAfterMs: number): Promise<Takeover> {
+export async function takeOver(fleet: Fleet, world: RefreshWorld, killAfterMs: number) {
   const from = world.seen.length;
   const answer = await fleet.send('/api/refresh', { method: 'POST', headers: ADMIN });
   const { job } = (await answer.json()) as { job: Job };
@@ -42,7 +35,12 @@ export async function takeOver(fleet: Fleet, world: RefreshWorld, killAfterMs: n
   const first = world.seen.slice(from).find(({ incarnation }) => incarnation !== killedAs);
   await holder.start();
   const before = seen.filter((one) => one === killedAs).length;
-  return { afterMs: (first?.at ?? 0) - killedAt, checks: [before, seen.length - before] };
+  return {
+    /** From the kill to the first check of the next refresh that the judge saw, in ms. */
+    afterMs: (first?.at ?? 0) - killedAt,
+    /** Checks of the process that was killed, and of the one that followed. */
+    checks: [before, seen.length - before] as const,
+  };
 }
 
 /** The next job after that one, when it has ended; rejects after 60 s. */

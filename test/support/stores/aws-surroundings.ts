@@ -1,18 +1,12 @@
 import { S3_CREDENTIALS } from './services.ts';
 
-/** A source of credentials, and how often it was used. */
-export interface Giver {
-  url: string;
-  given(): number;
-  stop(): Promise<void>;
-}
-
 /** versitygw knows no sessions, and an empty token is not sent. */
 const SESSION = '';
 
 const soon = () => new Date(Date.now() + 3_600_000).toISOString();
 
-function serve(answer: (request: Request, give: () => void) => Response | Promise<Response>): Giver {
+/** A source of credentials, and how often it was used. */
+function serve(answer: (request: Request, give: () => void) => Response | Promise<Response>) {
   let given = 0;
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -23,7 +17,7 @@ function serve(answer: (request: Request, give: () => void) => Response | Promis
 }
 
 /** The metadata service of an EC2 instance with a role, version 2, which needs a session token. */
-export function startInstanceMetadata(): Giver {
+export function startInstanceMetadata() {
   const token = 'token-of-the-instance';
   const role = '/latest/meta-data/iam/security-credentials/';
   return serve((request, give) => {
@@ -48,7 +42,7 @@ export function startInstanceMetadata(): Giver {
 }
 
 /** The security token service, which gives a role to the holder of the pod's token, as on EKS. */
-export function startTokenService(role: string, token: string): Giver {
+export function startTokenService(role: string, token: string) {
   return serve(async (request, give) => {
     const asked = new URLSearchParams(await request.text());
     const right =

@@ -9,13 +9,13 @@ export async function startPgBouncer(url: string, sessions = 2): Promise<Service
   const [program, as] = await Promise.all([find('pgbouncer', "Debian's package pgbouncer"), asUser()]);
   const service = await startProgram(
     (_port, folder) => [...as.command, program, join(folder, 'pgbouncer.ini')],
-    async () => {},
-    async (folder, port) => {
-      await chmod(folder, 0o755);
-      await writeFile(join(folder, 'users.txt'), `"${target.username}" ""\n`);
-      await writeFile(
-        join(folder, 'pgbouncer.ini'),
-        `[databases]
+    {
+      async prepare(folder, port) {
+        await chmod(folder, 0o755);
+        await writeFile(join(folder, 'users.txt'), `"${target.username}" ""\n`);
+        await writeFile(
+          join(folder, 'pgbouncer.ini'),
+          `[databases]
 * = host=127.0.0.1 port=${target.port}
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -28,7 +28,8 @@ default_pool_size = ${sessions}
 max_client_conn = 500
 server_round_robin = 1
 `,
-      );
+        );
+      },
     },
   );
   target.port = String(service.port);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
 import { openPostgres } from '../../../adapters/postgres/connection.ts';
-import { type Certificates, createCertificates } from '../certificates.ts';
+import { createCertificates } from '../certificates.ts';
 import { find, type Service, startProgram, until } from './services.ts';
 
 const run = promisify(execFile);
@@ -21,11 +21,6 @@ const SETTINGS = {
   unix_socket_directories: '',
 };
 
-export interface PostgresServer extends Service {
-  port: number;
-  folder: string;
-}
-
 /** The folder of the newest Postgres that Debian's packages have installed; `null`: none. */
 export async function postgresFolder(): Promise<string | null> {
   const versions = (await readdir(PACKAGES).catch(() => [])).map(Number).filter(Number.isFinite);
@@ -39,7 +34,7 @@ export async function postgresFolder(): Promise<string | null> {
 export async function startPostgres(
   settings: Record<string, string> = {},
   fill: (data: string) => Promise<unknown> = initialise,
-): Promise<PostgresServer> {
+): Promise<Service> {
   const bin = await requireBin();
   const as = await asUser();
   const all = Object.entries({ ...SETTINGS, ...settings }).flatMap(([name, value]) => [
@@ -56,15 +51,17 @@ export async function startPostgres(
       `${port}`,
       ...all,
     ],
-    (port) => untilReady(join(bin, 'pg_isready'), port),
-    async (folder) => {
-      const data = join(folder, 'data');
-      await chmod(folder, 0o755);
-      await mkdir(data, { mode: 0o700 });
-      await as.own(data);
-      await fill(data);
+    {
+      endWith: 'SIGQUIT',
+      ready: (port) => untilReady(join(bin, 'pg_isready'), port),
+      async prepare(folder) {
+        const data = join(folder, 'data');
+        await chmod(folder, 0o755);
+        await mkdir(data, { mode: 0o700 });
+        await as.own(data);
+        await fill(data);
+      },
     },
-    'SIGQUIT',
   );
   return { ...service, url: `postgres://postgres@127.0.0.1:${service.port}/postgres` };
 }
@@ -87,7 +84,7 @@ async function requireBin(): Promise<string> {
 
 /** Makes an empty cluster, whose users need no password. */
 async function initialise(data: string): Promise<void> {
-  await runAs(await asUser(), join(await requireBin(), 'initdb'), [
+  await runAsUser(join(await requireBin(), 'initdb'), [
     ...['-D', data, '--no-sync', '--no-instructions', '--auth=trust', '--username=postgres'],
     ...['--encoding=UTF8', '--locale=C'],
   ]);
@@ -101,14 +98,12 @@ export async function sharedPostgres(
   return url ? { url, stop: async () => {} } : startPostgres(settings);
 }
 
-export interface PostgresUser {
+/** Postgres does not run as root: the user of its package does then. */
+export async function asUser(): Promise<{
   /** What runs a program as the user. */
   command: string[];
   own(path: string): Promise<void>;
-}
-
-/** Postgres does not run as root: the user of its package does then. */
-export async function asUser(): Promise<PostgresUser> {
+}> {
   if (process.getuid?.() !== 0) return { command: [], own: async () => {} };
   const [user, group] = await Promise.all(
     ['-u', '-g'].map(async (option) => (await run('id', [option, 'postgres'])).stdout.trim()),
@@ -120,19 +115,13 @@ export async function asUser(): Promise<PostgresUser> {
   };
 }
 
-export async function runAs(as: PostgresUser, program: string, args: readonly string[]): Promise<void> {
-  const [command = program, ...rest] = [...as.command, program, ...args];
+async function runAsUser(program: string, args: readonly string[]): Promise<void> {
+  const [command = program, ...rest] = [...(await asUser()).command, program, ...args];
   await run(command, rest, { cwd: '/' });
 }
 
-export interface TlsPostgres extends PostgresServer {
-  certificates: Certificates;
-  /** The server as a pooler knows it: its role needs no password. */
-  trusted: string;
-}
-
 /** Postgres that also listens on 127.0.0.2, and speaks TLS on request; all roles but `postgres` and `pooler` need their password. */
-export async function startTlsPostgres(): Promise<TlsPostgres> {
+export async function startTlsPostgres() {
   const certificates = await createCertificates();
   const { own } = await asUser();
   const files = {
@@ -152,27 +141,16 @@ export async function startTlsPostgres(): Promise<TlsPostgres> {
   await connection.close();
   const trusted = new URL(server.url);
   trusted.username = 'pooler';
+  /** `trusted`: the server as a pooler knows it: its role needs no password. */
   return { ...server, certificates, trusted: trusted.href };
 }
 
-/** Two servers, of which the second has all that the first has acknowledged. */
-export interface PostgresPair {
-  /** Names both. */
-  url: string;
-  primary: PostgresServer;
-  replica: PostgresServer;
-  /** Makes the replica the primary. */
-  promote(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** A primary that acknowledges only what its replica has on its disk, and that replica. `lossy`: it does not wait. */
-export async function startPostgresPair({ lossy = false } = {}): Promise<PostgresPair> {
+export async function startPostgresPair({ lossy = false } = {}) {
   const bin = await requireBin();
-  const as = await asUser();
   const primary = await startPostgres({ wal_level: 'replica', max_wal_senders: '5', hot_standby: 'on' });
   const replica = await startPostgres({ hot_standby: 'on' }, async (data) => {
-    await runAs(as, join(bin, 'pg_basebackup'), [
+    await runAsUser(join(bin, 'pg_basebackup'), [
       ...['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'postgres', '-D', data],
       ...['--checkpoint=fast', '--no-sync', '--write-recovery-conf', '--wal-method=stream'],
     ]);
@@ -184,14 +162,19 @@ export async function startPostgresPair({ lossy = false } = {}): Promise<Postgre
   await until(async () => (await connection.ask('safe', replicas)).length === 1);
   await connection.close();
   return {
+    /** Names both. */
     url: primary.url.replace(/\/postgres$/, `,127.0.0.1:${replica.port}/postgres`),
     primary,
     replica,
+    /** Makes the replica the primary. */
     async promote() {
-      await runAs(as, join(bin, 'pg_ctl'), ['promote', '-D', join(replica.folder, 'data'), '--no-wait']);
+      await runAsUser(join(bin, 'pg_ctl'), ['promote', '-D', join(replica.folder, 'data'), '--no-wait']);
     },
     async stop() {
       await Promise.all([replica.stop(), primary.stop()]);
     },
   };
 }
+
+/** Two servers, of which the second has all that the first has acknowledged. */
+export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>;

@@ -60,13 +60,7 @@ export async function failBetweenRows({ ask }: PostgresConnection): Promise<void
 }
 
 /** Tables that tests take in turn: to make them takes longer than most tests. */
-export interface TestTables {
-  /** A connection, shared by all, with empty tables that nobody else uses until they are given back. */
-  take(): Promise<{ connection: PostgresConnection; close(): Promise<void> }>;
-  close(): Promise<void>;
-}
-
-export function createTestTables(url: () => Promise<string>): TestTables {
+export function createTestTables(url: () => Promise<string>) {
   let opening: Promise<PostgresConnection> | null = null;
   const free: PostgresConnection[] = [];
 
@@ -84,6 +78,7 @@ export function createTestTables(url: () => Promise<string>): TestTables {
   }
 
   return {
+    /** A connection, shared by all, with empty tables that nobody else uses until they are given back. */
     async take() {
       const connection = free.pop() ?? (await make());
       await failBetweenRows(connection);
@@ -98,6 +93,8 @@ export function createTestTables(url: () => Promise<string>): TestTables {
     },
   };
 }
+
+type TestTables = ReturnType<typeof createTestTables>;
 
 /** A store over tables of its own for each test. */
 function openerOf(tables: TestTables) {

@@ -1,41 +1,23 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Certificates, createCertificates } from '../certificates.ts';
+import { createCertificates } from '../certificates.ts';
 import { freePort } from '../free-port.ts';
 import { run } from '../run.ts';
-import { command, find, type Service, startRedisServer, until } from './services.ts';
+import { command, find, startRedisServer, until } from './services.ts';
 
 const USER = 'pic/pool';
 const PASSWORD = 'pa:ss@word/%';
 
-export interface RedisCluster extends Pick<Service, 'url' | 'stop'> {
-  /** The third server dies, and a replica takes its slots over. */
-  failOver(): Promise<void>;
-}
-
 /** Redis that speaks TLS alone, and only with a user whose name and password a URL has to encode. */
-export async function startTlsRedis(): Promise<
-  Pick<Service, 'url' | 'stop'> & { certificates: Certificates }
-> {
+export async function startTlsRedis() {
   const certificates = await createCertificates();
   const { key, cert } = certificates.good;
   const service = await startRedisServer(
     (port, folder) => [
       ...['--port', '0', '--tls-port', `${port}`, '--tls-auth-clients', 'no'],
       ...['--tls-cert-file', join(folder, 'cert.pem'), '--tls-key-file', join(folder, 'key.pem')],
-      ...[
-        '--user',
-        'default',
-        'off',
-        '--user',
-        USER,
-        'on',
-        `>${PASSWORD}`,
-        '~*',
-        '+@all',
-        '-@dangerous',
-        '+info',
-      ],
+      ...['--user', 'default', 'off', '--user', USER, 'on', `>${PASSWORD}`, '~*'],
+      ...['+@all', '-@dangerous', '+info'],
     ],
     async (folder) => {
       await writeFile(join(folder, 'cert.pem'), cert);
@@ -46,7 +28,7 @@ export async function startTlsRedis(): Promise<
   return { ...service, certificates, url: `rediss://${user}:${password}@localhost:${service.port}` };
 }
 
-async function startNode(): Promise<Omit<Service, 'url'> & { port: number; bus: number }> {
+async function startNode() {
   const bus = await freePort();
   const service = await startRedisServer((port) => [
     ...['--port', `${port}`, '--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'],
@@ -56,7 +38,7 @@ async function startNode(): Promise<Omit<Service, 'url'> & { port: number; bus: 
 }
 
 /** A cluster of three servers, a third of the slots on each; the URL names the first. */
-export async function startRedisCluster(): Promise<RedisCluster> {
+export async function startRedisCluster() {
   const redisCli = await find('redis-cli', "Debian's package redis-tools");
   const nodes = await Promise.all([startNode(), startNode(), startNode()]);
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
@@ -66,6 +48,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   await until(async () => (await Promise.all(nodes.map(isWell))).every(Boolean));
   return {
     url: `redis://${addresses[0]}?cluster=true`,
+    /** The third server dies, and a replica takes its slots over. */
     async failOver() {
       const [, , old] = nodes;
       const next = await startNode();
@@ -88,3 +71,5 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     },
   };
 }
+
+export type RedisCluster = Awaited<ReturnType<typeof startRedisCluster>>;

@@ -1,17 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../free-port.ts';
-import { command, find, type Service, startProgram, startRedisServer, until } from './services.ts';
-
-type Server = Omit<Service, 'url'> & { port: number };
+import { command, find, startProgram, startRedisServer, until } from './services.ts';
 
 /** A master with a replica that follows it. */
-export async function startReplicatedRedis(): Promise<{
-  url: string;
-  master: Server;
-  replica: Server;
-  stop(): Promise<void>;
-}> {
+export async function startReplicatedRedis() {
   const soon = ['--repl-diskless-sync-delay', '0'];
   const master = await startRedisServer((port) => ['--port', `${port}`, ...soon]);
   const replica = await startRedisServer((port) => [
@@ -31,7 +24,7 @@ export async function startReplicatedRedis(): Promise<{
 }
 
 /** A sentinel over a master and a replica, which takes it for dead after half a second. The URL names one more, which is away. */
-export async function startSentinel(): Promise<Awaited<ReturnType<typeof startReplicatedRedis>>> {
+export async function startSentinel() {
   const servers = await startReplicatedRedis();
   const program = await find('redis-server', "Debian's package redis-server");
   const config = `sentinel monitor main 127.0.0.1 ${servers.master.port} 1
@@ -43,8 +36,7 @@ sentinel failover-timeout main 3000
       ...[program, join(folder, 'sentinel.conf'), '--sentinel'],
       ...['--port', `${port}`, '--bind', '127.0.0.1'],
     ],
-    async () => {},
-    (folder) => writeFile(join(folder, 'sentinel.conf'), config),
+    { prepare: (folder) => writeFile(join(folder, 'sentinel.conf'), config) },
   );
   await until(async () =>
     /num-slaves\r\n\$1\r\n1/.test(await command(sentinel.port, 'SENTINEL', 'MASTER', 'main')),

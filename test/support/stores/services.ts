@@ -1,25 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { access, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import process from 'node:process';
+import { pathOf } from '../absent.ts';
 import { freePort } from '../free-port.ts';
 import { listens } from '../servers/processes.ts';
 
 /** A real server that a test may stop, hold up and start again. */
-export interface Service {
-  url: string;
-  /** Ends it and removes its data. */
-  stop(): Promise<void>;
-  /** Kills it without warning; its data stays. */
-  kill(): Promise<void>;
-  /** Starts it again on the same port with the data that stands. */
-  start(): Promise<void>;
-  /** It keeps its connections, but does not answer until `resume`. */
-  pause(): void;
-  resume(): void;
-}
+export type Service = Program & { url: string };
 
 /** Key and secret of the S3 servers that tests start. */
 export const S3_CREDENTIALS = { accessKeyId: 'picpool-test', secretAccessKey: 'picpool-test-secret' };
@@ -30,7 +20,6 @@ export const S3_ACCESS = {
 };
 
 const START_MS = 45_000;
-const TOOLS = new URL('../../../.tools/bin', import.meta.url).pathname;
 
 /** Redis with its file synced on every write, so that a kill loses nothing. */
 export async function startRedis(): Promise<Service> {
@@ -42,7 +31,7 @@ export async function startRedis(): Promise<Service> {
 export async function startRedisServer(
   more: (port: number, folder: string) => string[],
   prepare?: (folder: string) => Promise<unknown>,
-): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
+): Promise<Program> {
   const program = await find('redis-server', "Debian's package redis-server");
   return startProgram(
     (port, folder) => [
@@ -50,8 +39,7 @@ export async function startRedisServer(
       ...['--bind', '127.0.0.1', '--dir', folder, '--save', '', '--loglevel', 'warning'],
       ...['--appendonly', 'yes', '--appendfsync', 'always', ...more(port, folder)],
     ],
-    async () => {},
-    prepare,
+    { prepare },
   );
 }
 
@@ -59,7 +47,7 @@ export async function startRedisServer(
  * An S3 server (versitygw) over a folder; the URL has one empty bucket and no prefix. `virtualUrl` is the same with the
  * bucket in the name of the host, which only Bun finds by itself. `folder` holds the objects of the bucket as files.
  */
-export async function startS3(): Promise<Service & { endpoint: string; virtualUrl: string; folder: string }> {
+export async function startS3() {
   const program = await find('versitygw', 'versitygw, which scripts/services fetch gets');
   const service = await startProgram(
     (port, folder) => [
@@ -69,10 +57,11 @@ export async function startS3(): Promise<Service & { endpoint: string; virtualUr
       ...['--iam-dir', join(folder, 'users')],
       ...['posix', join(folder, 'data')],
     ],
-    async () => {},
-    async (folder) => {
-      await mkdir(join(folder, 'data', 'bucket'), { recursive: true });
-      await mkdir(join(folder, 'users'));
+    {
+      async prepare(folder) {
+        await mkdir(join(folder, 'data', 'bucket'), { recursive: true });
+        await mkdir(join(folder, 'users'));
+      },
     },
   );
   const endpoint = `http://127.0.0.1:${service.port}`;
@@ -101,28 +90,31 @@ export async function sharedS3(): Promise<
 
 /** The path of a program; rejects, naming where it comes from, when it is not installed. */
 export async function find(program: string, source: string): Promise<string> {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/sbin', TOOLS];
-  for (const folder of folders) {
-    const path = join(folder, program);
-    if (
-      await access(path).then(
-        () => true,
-        () => false,
-      )
-    )
-      return path;
-  }
+  const path = pathOf(program);
+  if (path !== undefined) return path;
   throw new Error(`${program} is missing; install ${source}`);
 }
 
 /** Another program had the port first. */
 class PortTaken extends Error {}
 
+interface Start {
+  /** Resolves when the program, which listens, answers. */
+  ready?: (port: number) => Promise<void>;
+  prepare?: ((folder: string, port: number) => Promise<unknown>) | undefined;
+  /** The signal by which it ends without a word to anybody, with its children. Default: SIGKILL. */
+  endWith?: NodeJS.Signals;
+  /** Where it listens. */
+  host?: string;
+}
+
+type Program = Awaited<ReturnType<typeof startOnce>>;
+
 /**
- * Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. `endWith`: the signal by which
- * it ends without a word to anybody, with its children. If another program takes the port first, it is started on another.
+ * Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. If another program takes the
+ * port first, it is started on another.
  */
-export async function startProgram(...how: Parameters<typeof startOnce>): ReturnType<typeof startOnce> {
+export async function startProgram(...how: Parameters<typeof startOnce>): Promise<Program> {
   for (let tries = 1; ; tries++) {
     try {
       return await startOnce(...how);
@@ -134,13 +126,11 @@ export async function startProgram(...how: Parameters<typeof startOnce>): Return
 
 async function startOnce(
   args: (port: number, folder: string) => string[],
-  ready: (port: number) => Promise<void>,
-  prepare: (folder: string, port: number) => Promise<unknown> = async () => {},
-  endWith: NodeJS.Signals = 'SIGKILL',
-): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
+  { ready, prepare, endWith = 'SIGKILL', host = '127.0.0.1' }: Start = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-service-'));
-  const port = await freePort();
-  await prepare(folder, port);
+  const port = await freePort(host);
+  await prepare?.(folder, port);
   const [program = '', ...rest] = args(port, folder);
   let child: ChildProcess | null = null;
   let exited: Promise<unknown> = Promise.resolve();
@@ -160,14 +150,14 @@ async function startOnce(
       child = null;
     });
     await until(async () => {
-      if (!ended) return isOurs(started.pid ?? 0, port);
-      if (await accepts(port)) throw new PortTaken(output);
+      if (!ended) return isOurs(started.pid ?? 0, host, port);
+      if (await accepts(host, port)) throw new PortTaken(output);
       throw new Error(`${program} ended: ${output}`);
     }).catch((cause) => {
       if (cause instanceof PortTaken) throw cause;
       throw new Error(`${program} does not listen on port ${port}: ${output}`, { cause });
     });
-    await ready(port);
+    await ready?.(port);
   }
 
   /** Not by `child.kill`: on Deno that forgets the child, whatever the signal. */
@@ -185,10 +175,14 @@ async function startOnce(
   return {
     port,
     folder,
+    /** Starts it again on the same port with the data that stands. */
     start,
+    /** Kills it without warning; its data stays. */
     kill: () => kill(endWith),
+    /** It keeps its connections, but does not answer until `resume`. */
     pause: () => send('SIGSTOP'),
     resume: () => send('SIGCONT'),
+    /** Ends it and removes its data. */
     async stop() {
       await kill(endWith);
       await rm(folder, { recursive: true, force: true });
@@ -197,13 +191,13 @@ async function startOnce(
 }
 
 /** What accepts connections there may be somebody else's. */
-async function isOurs(pid: number, port: number): Promise<boolean> {
-  return (await accepts(port)) && (process.platform !== 'linux' || (await listens(pid, port)));
+async function isOurs(pid: number, host: string, port: number): Promise<boolean> {
+  return (await accepts(host, port)) && (process.platform !== 'linux' || (await listens(pid, port)));
 }
 
-function accepts(port: number): Promise<boolean> {
+function accepts(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(port, host);
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
     socket.once('connect', () => socket.destroy());
   });
