@@ -118,7 +118,7 @@ export class Lane {
   readonly #trusted: Draw<Member>;
   readonly #common: Common;
   readonly #witness: Witness;
-  /** What clients did not trust in the middle of a handshake. */
+  /** What clients did not trust in the middle of a handshake, and what broke off in the middle of an answer. */
   readonly distrust = new Distrust<Member>();
   /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
   #suspects: Member[] = [];
@@ -252,11 +252,11 @@ export class Lane {
     this.#eject(member, HOPELESS.has(why));
   }
 
-  /** Blames an upstream for a handshake that a client did not trust, unless that is put down to the target. */
-  distrusted(member: Member, target: string): void {
+  /** Blames an upstream for what began and did not end well, unless that is put down to the target. */
+  distrusted(member: Member, target: string, why: Failure = 'distrusted'): void {
     const { upstream } = member;
     const absolved = this.distrust.note(target, member, this.knows(upstream), this.#trusted.size);
-    if (absolved === null) this.failed(member, 'distrusted');
+    if (absolved === null) this.failed(member, why);
     else for (const other of absolved) this.#absolve(other);
   }
 

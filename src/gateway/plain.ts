@@ -20,12 +20,15 @@ import type { PlainRequest } from './http-request.ts';
 import type { Lane } from './lane.ts';
 import type { Outcome } from './meter.ts';
 import type { Race, RaceResult } from './race.ts';
+import { formatTarget } from './target.ts';
 import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
 type PlainJob = Job & { request: PlainRequest };
 
 /** A client that sends no more has usually left, but may still read. */
 const ENDED_MS = 10_000;
+/** An answer that stands still for this long before its end has failed: clients wait for longer, and sites rarely pause within one. */
+const STALLED_MS = 2_000;
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
 /** A request that is sent once must not be lost to a proxy that answers everything itself. */
 const UNKNOWN = { look: '', mayBeOwn: true, refusal: false } as const;
@@ -106,6 +109,8 @@ class Exchange implements Carrier, Served {
   readonly #received = new Inbox();
   readonly #readAnswer: AnswerReader;
   #answer: (Answer & { body: Relay }) | null = null;
+  /** Credits the upstream with the answer. Its beginning proves little: what breaks off there would come again and again. */
+  #credit = () => {};
   /** Whether the client was told that its connection can be reused. What follows a `Connection: close` is not read. */
   #keepsClient = false;
   /** True if the proxy has sent more than the answer. */
@@ -242,9 +247,11 @@ class Exchange implements Carrier, Served {
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
-    if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
-    // What several exits got is the site's answer to everyone.
-    if (!refused || !doubtful) lane.reached(site, member.upstream, !refused);
+    this.#credit = () => {
+      if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
+      // What several exits got is the site's answer to everyone.
+      if (!refused || !doubtful) lane.reached(site, member.upstream, !refused);
+    };
     // The connection can be reused if both bodies have a known end.
     this.#keepsClient =
       this.#job.request.keepAlive && this.#requestBody.done && answer.framing !== 'until close';
@@ -307,19 +314,30 @@ class Exchange implements Carrier, Served {
   #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {
     if (this.#over) return;
     const { client, desk, target } = this.#job;
+    const { member } = this.#result.attempt;
+    const place = formatTarget(target);
     this.#over = true;
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
-    this.#result.attempt.member.busy--;
-    if (how === 'done' && this.#upstreamReusable) {
-      desk.idle.put(this.#result.attempt.member.upstream, target, this.#upstream);
-    } else this.#upstream.destroy();
-    if (blame !== null) this.#lane.failed(this.#result.attempt.member, blame);
+    member.busy--;
+    const why = blame ?? (how !== 'done' && this.#isStalled ? 'timeout' : null);
+    if (why === null) this.#credit();
+    else if (this.#answer === null) this.#lane.failed(member, why);
+    else this.#lane.distrusted(member, place, why);
+    if (how === 'done') this.#lane.distrust.trusted(place);
+    if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
+    else this.#upstream.destroy();
     // Only a broken connection shows the client that something is missing.
     if (how === 'broken') client.socket.destroy();
     else if (how === 'done') {
       if (this.#keepsClient) client.again(!this.#clientReads);
       else client.close();
     }
+  }
+
+  /** Whether an answer that has an end stands still before it, and not because of the client. */
+  get #isStalled(): boolean {
+    if (this.#answer === null || this.#answer.framing === 'until close' || this.#clientReads) return false;
+    return this.#job.desk.options.monotonic() - this.movedAt >= STALLED_MS;
   }
 }

@@ -17,7 +17,7 @@ const closed = (socket: Socket) => new Promise((resolve) => socket.once('close',
 async function startWorld({
   statusFor = () => 200,
   ...options
-}: Partial<BareOptions> & { statusFor?: () => number } = {}) {
+}: Partial<BareOptions> & { statusFor?: (exit: string) => number } = {}) {
   const site = await startBanningSite(5, statusFor);
   const gateway = await startBareGateway({ tcp: bunTcp, proxies: site.proxies, ...options });
   closers.push(() => gateway.stop(), site.close);
@@ -134,4 +134,38 @@ test('500 requests at once pass by default', async () => {
   const { ask } = await startWorld({ each: parseConfig({}).GATEWAY_CONNECTIONS });
   const answers = await Promise.all(Array.from({ length: 500 }, () => ask()));
   expect(answers.filter((line) => line === 'HTTP/1.1 200 OK')).toHaveLength(500);
+});
+
+test('an exit whose answers stop before their end is left out, unless the site does that to all', async () => {
+  const stopped = new Set<string>();
+  let waited = 0;
+  const { gateway, site, open, ask } = await startWorld({
+    statusFor: (exit) => (stopped.has(exit) ? -200 : 200),
+    monotonic: () => performance.now() + waited,
+  });
+  const exits = site.proxies.map((proxy) => proxy.replace(/:.*/, ''));
+  /** Leaves after 2 s of silence; returns whether the answer was whole. */
+  async function isWhole(): Promise<boolean> {
+    const socket = open(`GET http://a.example:${site.ports.http}/ HTTP/1.1\r\nConnection: close\r\n\r\n`);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    const isCut = answer.includes('Content-Length: 1000');
+    if (isCut) waited += 2_000;
+    socket.resetAndDestroy();
+    await gateway.empty();
+    return !isCut;
+  }
+  async function cutWith(number: number, requests: number): Promise<number> {
+    stopped.clear();
+    for (const exit of exits.slice(0, number)) stopped.add(exit);
+    let cut = 0;
+    for (let n = 0; n < requests; n++) if (!(await isWhole())) cut++;
+    return cut;
+  }
+  expect(await cutWith(2, 40)).toBeLessThanOrEqual(4);
+  expect(await cutWith(0, 40)).toBe(0);
+  const before = gateway.engine.exits();
+  expect(await cutWith(5, 20)).toBe(20);
+  expect(gateway.engine.exits()).toEqual(before);
+  expect(await cutWith(0, 1)).toBe(0);
+  expect(await cutWith(2, 40)).toBeLessThanOrEqual(6);
 });

@@ -17,7 +17,7 @@ export interface BanningSite {
   close(): void;
 }
 
-/** `statusFor`: what the site answers an exit, 0 for nothing. */
+/** `statusFor`: what the site answers an exit, 0 for nothing; if negative, only the beginning of such an answer. */
 export async function startBanningSite(
   count: number,
   statusFor: (exit: string, path: string) => number,
@@ -29,6 +29,7 @@ export async function startBanningSite(
     seen.push(exit);
     const status = statusFor(exit, request.url ?? '');
     if (status > 0) response.writeHead(status, { connection: 'close' }).end(exit);
+    if (status < 0) response.writeHead(-status, { 'content-length': 1_000 }).write(exit);
   };
   const http = createHttpServer(answer);
   const https = createHttpsServer(certificates.good, answer);
