@@ -241,7 +241,8 @@ export class Lane {
     member.good *= FADING;
     const mayBeLuck = this.trusts(member.upstream) && !HOPELESS.has(why);
     if (mayBeLuck) {
-      if (member.failures < PATIENCE && this.score(member) > 0.5) return;
+      // What began well was a success before, each time.
+      if (why !== 'cut' && member.failures < PATIENCE && this.score(member) > 0.5) return;
       // Never eject more than half of those that have worked: the fault is then probably in our network or the target.
       if (this.#suspects.length >= Math.max(4, this.#trusted.size)) {
         for (const suspect of this.#suspects.splice(0)) this.#absolve(suspect);
@@ -253,9 +254,14 @@ export class Lane {
   }
 
   /** Blames an upstream for what began and did not end well, unless that is put down to the target. */
-  distrusted(member: Member, target: string, why: Failure = 'distrusted'): void {
-    const { upstream } = member;
-    const absolved = this.distrust.note(target, member, this.knows(upstream), this.#trusted.size);
+  distrusted(member: Member, target: string, why: 'distrusted' | 'cut' = 'distrusted', since?: number): void {
+    const absolved = this.distrust.note(
+      target,
+      member,
+      this.knows(member.upstream),
+      this.#trusted.size,
+      since,
+    );
     if (absolved === null) this.failed(member, why);
     else for (const other of absolved) this.#absolve(other);
   }

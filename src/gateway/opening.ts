@@ -71,6 +71,25 @@ function readHello(bytes: Buffer): Opening {
   return { kind: 'hello', bytes: at };
 }
 
+/** Returns what follows records of TLS as they pass, and reports whether the latest one is incomplete. */
+export function recordFollower(): (bytes: Uint8Array) => boolean {
+  const header: number[] = [];
+  let left = 0;
+  return (bytes) => {
+    for (let at = 0; at < bytes.length; ) {
+      const taken = Math.min(left, bytes.length - at);
+      left -= taken;
+      at += taken;
+      if (taken === 0) header.push(bytes[at++] ?? 0);
+      const [, , , high = 0, low] = header;
+      if (low === undefined) continue;
+      left = high * 256 + low;
+      header.length = 0;
+    }
+    return left > 0 || header.length > 0;
+  };
+}
+
 /** The kind of a server's first bytes: a ServerHello proves that someone speaks TLS there, though not who. */
 type Greeting = 'hello' | 'alert' | 'partial' | 'other';
 

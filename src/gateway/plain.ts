@@ -21,14 +21,12 @@ import type { Lane } from './lane.ts';
 import type { Outcome } from './meter.ts';
 import type { Race, RaceResult } from './race.ts';
 import { formatTarget } from './target.ts';
-import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
+import { CUT_MS, exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
 type PlainJob = Job & { request: PlainRequest };
 
 /** A client that sends no more has usually left, but may still read. */
 const ENDED_MS = 10_000;
-/** An answer that stands still for this long before its end has failed: clients wait for longer, and sites rarely pause within one. */
-const STALLED_MS = 2_000;
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
 /** A request that is sent once must not be lost to a proxy that answers everything itself. */
 const UNKNOWN = { look: '', mayBeOwn: true, refusal: false } as const;
@@ -320,11 +318,11 @@ class Exchange implements Carrier, Served {
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     member.busy--;
-    const why = blame ?? (how !== 'done' && this.#isStalled ? 'timeout' : null);
-    if (why === null) this.#credit();
-    else if (this.#answer === null) this.#lane.failed(member, why);
-    else this.#lane.distrusted(member, place, why);
-    if (how === 'done') this.#lane.distrust.trusted(place);
+    if (this.#answer === null && blame) this.#lane.failed(member, blame);
+    else if (blame || (how !== 'done' && this.#isStalled))
+      this.#lane.distrusted(member, place, 'cut', this.startedAt);
+    else this.#credit();
+    if (how === 'done') this.#lane.distrust.trusted(place, desk.options.monotonic());
     if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
     else this.#upstream.destroy();
     // Only a broken connection shows the client that something is missing.
@@ -338,6 +336,6 @@ class Exchange implements Carrier, Served {
   /** Whether an answer that has an end stands still before it, and not because of the client. */
   get #isStalled(): boolean {
     if (this.#answer === null || this.#answer.framing === 'until close' || this.#clientReads) return false;
-    return this.#job.desk.options.monotonic() - this.movedAt >= STALLED_MS;
+    return this.#job.desk.options.monotonic() - this.movedAt >= CUT_MS;
   }
 }

@@ -14,7 +14,7 @@ interface RelayOptions {
   /** Called about once a second. */
   onLook: (now: number) => void;
   /** Called with the bytes as they pass. Returning false ends the tunnel. */
-  onBytes: (direction: 'up' | 'down', count: number) => boolean;
+  onBytes: (direction: 'up' | 'down', bytes: Uint8Array) => boolean;
   onEnd: (by: EndedBy) => void;
 }
 
@@ -43,6 +43,11 @@ export class Relay implements Carrier {
     return this.#ended === 'client' && !this.#clientReads ? ENDED_MS : Number.POSITIVE_INFINITY;
   }
 
+  /** Reports whether nothing has come for this long, and not because the client has to read. */
+  isStill(ms: number): boolean {
+    return !this.#clientReads && this.#options.monotonic() - this.#cameAt >= ms;
+  }
+
   /** Counts and sends what was received before the relay began. */
   carry(direction: 'up' | 'down', bytes: Uint8Array): void {
     const { client, upstream } = this.#options;
@@ -60,7 +65,10 @@ export class Relay implements Carrier {
       received: (bytes) => this.#carry(direction, bytes, from),
       drained: () => {
         this.movedAt = this.#options.monotonic();
-        if (direction === 'up') this.#clientReads = false;
+        if (direction === 'up') {
+          this.#clientReads = false;
+          this.#cameAt = this.movedAt;
+        }
         to.resume();
       },
       ended: () => {
@@ -77,16 +85,21 @@ export class Relay implements Carrier {
   #open = 2;
   /** Whether the client has bytes left to read. */
   #clientReads = false;
+  /** When the upstream last sent something, or could again. */
+  #cameAt = 0;
 
   #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {
     const { client, upstream, monotonic, onBytes } = this.#options;
     this.movedAt = monotonic();
-    if (!onBytes(direction, bytes.length)) {
+    if (!onBytes(direction, bytes)) {
       this.#end('limit');
       return;
     }
     const isTaken = (direction === 'up' ? upstream : client).write(bytes);
-    if (direction === 'down') this.#clientReads = !isTaken;
+    if (direction === 'down') {
+      this.#clientReads = !isTaken;
+      this.#cameAt = this.movedAt;
+    }
     if (!isTaken) from.pause();
   }
 

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { parseConfig } from '../../src/config.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
 import { talk } from '../support/gateway/talk.ts';
+import { listening, stopperOf } from '../support/servers/listening.ts';
 import { afterEachTest } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
@@ -136,36 +137,62 @@ test('500 requests at once pass by default', async () => {
   expect(answers.filter((line) => line === 'HTTP/1.1 200 OK')).toHaveLength(500);
 });
 
-test('an exit whose answers stop before their end is left out, unless the site does that to all', async () => {
-  const stopped = new Set<string>();
-  let waited = 0;
-  const { gateway, site, open, ask } = await startWorld({
-    statusFor: (exit) => (stopped.has(exit) ? -200 : 200),
-    monotonic: () => performance.now() + waited,
-  });
-  const exits = site.proxies.map((proxy) => proxy.replace(/:.*/, ''));
-  /** Leaves after 2 s of silence; returns whether the answer was whole. */
-  async function isWhole(): Promise<boolean> {
-    const socket = open(`GET http://a.example:${site.ports.http}/ HTTP/1.1\r\nConnection: close\r\n\r\n`);
-    const [answer] = (await once(socket, 'data')) as [Buffer];
-    const isCut = answer.includes('Content-Length: 1000');
-    if (isCut) waited += 2_000;
-    socket.resetAndDestroy();
-    await gateway.empty();
-    return !isCut;
-  }
-  async function cutWith(number: number, requests: number): Promise<number> {
-    stopped.clear();
-    for (const exit of exits.slice(0, number)) stopped.add(exit);
-    let cut = 0;
-    for (let n = 0; n < requests; n++) if (!(await isWhole())) cut++;
-    return cut;
-  }
-  expect(await cutWith(2, 40)).toBeLessThanOrEqual(4);
-  expect(await cutWith(0, 40)).toBe(0);
-  const before = gateway.engine.exits();
-  expect(await cutWith(5, 20)).toBe(20);
-  expect(gateway.engine.exits()).toEqual(before);
-  expect(await cutWith(0, 1)).toBe(0);
-  expect(await cutWith(2, 40)).toBeLessThanOrEqual(6);
-});
+/** A record of TLS with this body, filled up to 100 bytes. */
+const record = (type: number, ...body: number[]) =>
+  Buffer.concat([Buffer.from([type, 3, 3, 0, 100, ...body]), Buffer.alloc(100 - body.length)]);
+
+test.each(['plain', 'tls'])(
+  'an exit that cuts answers is left out, unless the site cuts all: %s',
+  async (kind) => {
+    const stopped = new Set<string>();
+    let waited = 0;
+    const { gateway, site, open } = await startWorld({
+      statusFor: (exit) => (stopped.has(exit) ? -200 : 200),
+      monotonic: () => performance.now() + waited,
+    });
+    const tls = createServer((socket) => {
+      const isCut = () => stopped.has(site.exitOf(socket.remotePort));
+      const answers = [() => record(22, 2, 0, 0, 96, 3, 3), () => record(23).subarray(0, isCut() ? 99 : 105)];
+      socket.on('data', () => socket.write(answers.shift()?.() ?? '')).on('error', () => {});
+    });
+    closers.push(stopperOf(tls));
+    const port = await listening(tls);
+    /** Asks, and leaves after 2 s without more. Returns whether the answer was whole. */
+    async function isWhole(): Promise<boolean> {
+      const next = async () => `${((await once(socket, 'data')) as [Buffer])[0].toString('latin1')}`;
+      const [hello, ...rest] = [record(22, 1, 0, 0, 96), record(20), record(23)];
+      const socket = open(
+        kind === 'tls'
+          ? `CONNECT a.example:${port} HTTP/1.1\r\n\r\n`
+          : `GET http://a.example:${site.ports.http}/ HTTP/1.1\r\nConnection: close\r\n\r\n`,
+      );
+      let answer = await next();
+      if (kind === 'tls') {
+        socket.write(hello);
+        await next();
+        socket.write(Buffer.concat(rest));
+        answer = await next();
+      }
+      const isCut = kind === 'tls' ? answer.length < 105 : answer.includes('Content-Length: 1000');
+      if (isCut) waited += 2_000;
+      socket.resetAndDestroy();
+      await gateway.empty();
+      return !isCut;
+    }
+    async function cutWith(number: number, requests: number): Promise<number> {
+      stopped.clear();
+      for (const proxy of site.proxies.slice(0, number)) stopped.add(proxy.replace(/:.*/, ''));
+      let cut = 0;
+      for (let n = 0; n < requests; n++) if (!(await isWhole())) cut++;
+      return cut;
+    }
+    expect(await cutWith(2, 40)).toBeLessThanOrEqual(6);
+    waited += 60_000;
+    expect(await cutWith(0, 40)).toBe(0);
+    const before = gateway.engine.exits();
+    expect(await cutWith(5, 20)).toBe(20);
+    expect(gateway.engine.exits()).toEqual(before);
+    expect(await cutWith(0, 1)).toBe(0);
+    expect(await cutWith(2, 40)).toBeLessThanOrEqual(6);
+  },
+);

@@ -14,6 +14,8 @@ export interface BanningSite {
   ca: string;
   /** Exits that have reached the site, in order. */
   seen: string[];
+  /** The exit of a connection from this port. */
+  exitOf(port?: number): string;
   close(): void;
 }
 
@@ -25,7 +27,7 @@ export async function startBanningSite(
   const certificates = await createCertificates();
   const seen: string[] = [];
   const answer: RequestListener = (request, response) => {
-    const exit = farm.exitOf(request.socket.remotePort ?? 0) ?? '';
+    const exit = exitOf(request.socket.remotePort);
     seen.push(exit);
     const status = statusFor(exit, request.url ?? '');
     if (status > 0) response.writeHead(status, { connection: 'close' }).end(exit);
@@ -34,6 +36,7 @@ export async function startBanningSite(
   const http = createHttpServer(answer);
   const https = createHttpsServer(certificates.good, answer);
   const farm = startGatewayFarm(() => 'http');
+  const exitOf = (port = 0) => farm.exitOf(port) ?? '';
   const stops = [stopperOf(http), stopperOf(https), farm.stop];
   const [httpPort, httpsPort] = await Promise.all([listening(http), listening(https)]);
   return {
@@ -44,6 +47,7 @@ export async function startBanningSite(
     ports: { http: httpPort, https: httpsPort },
     ca: certificates.ca,
     seen,
+    exitOf,
     close() {
       for (const stop of stops) stop();
     },
