@@ -40,12 +40,12 @@ export class Relay implements Carrier {
   }
 
   get patienceMs(): number {
-    return this.#ended === 'client' && !this.#clientReads ? ENDED_MS : Number.POSITIVE_INFINITY;
+    return this.#ended === 'client' && Number.isFinite(this.#cameAt) ? ENDED_MS : Number.POSITIVE_INFINITY;
   }
 
   /** Reports whether nothing has come for this long, and not because the client has to read. */
   isStill(ms: number): boolean {
-    return !this.#clientReads && this.#options.monotonic() - this.#cameAt >= ms;
+    return this.#options.monotonic() - this.#cameAt >= ms;
   }
 
   /** Counts and sends what was received before the relay began. */
@@ -65,10 +65,7 @@ export class Relay implements Carrier {
       received: (bytes) => this.#carry(direction, bytes, from),
       drained: () => {
         this.movedAt = this.#options.monotonic();
-        if (direction === 'up') {
-          this.#clientReads = false;
-          this.#cameAt = this.movedAt;
-        }
+        if (direction === 'up') this.#cameAt = this.movedAt;
         to.resume();
       },
       ended: () => {
@@ -83,9 +80,7 @@ export class Relay implements Carrier {
     };
   }
   #open = 2;
-  /** Whether the client has bytes left to read. */
-  #clientReads = false;
-  /** When the upstream last sent something, or could again. */
+  /** When the upstream last sent something, or could again; infinite while the client has bytes left to read. */
   #cameAt = 0;
 
   #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {
@@ -96,10 +91,7 @@ export class Relay implements Carrier {
       return;
     }
     const isTaken = (direction === 'up' ? upstream : client).write(bytes);
-    if (direction === 'down') {
-      this.#clientReads = !isTaken;
-      this.#cameAt = this.movedAt;
-    }
+    if (direction === 'down') this.#cameAt = isTaken ? this.movedAt : Number.POSITIVE_INFINITY;
     if (!isTaken) from.pause();
   }
 
