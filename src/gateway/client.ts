@@ -8,8 +8,8 @@ import {
   badRequest,
   GatewayFault,
   HTTP_VOICE,
-  SOCKS4_VOICE,
   SOCKS_VOICE,
+  SOCKS4_VOICE,
   type Voice,
   voiceFor,
 } from './fault.ts';

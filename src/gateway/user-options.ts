@@ -1,5 +1,4 @@
-import { countryMeant } from '../proxy/pool/country-code.ts';
-import { ANONYMITIES, type Anonymity } from '../proxy/proxy.ts';
+import { ANONYMITIES, type Anonymity, countryMeant } from '../proxy/proxy.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { badRequest } from './fault.ts';
 import { ROTATIONS, type Rotation } from './lane.ts';

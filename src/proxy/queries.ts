@@ -1,9 +1,10 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { flag, HINT, integer, oneOf, several, text } from '../lib/schema.ts';
 import { SKEW_MS } from '../lib/stored-time.ts';
-import { countryMeant, countryNamed, countrySpelledLike } from './pool/country-code.ts';
+import { countryNamed, countrySpelledLike } from './pool/country-code.ts';
 import {
   ANONYMITIES,
+  countryMeant,
   PROOFS,
   PROTOCOLS,
   type Proof,

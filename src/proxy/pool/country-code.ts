@@ -21,12 +21,6 @@ export function isCountryCode(text: string): boolean {
   return CODES.has(text);
 }
 
-/** Returns the code that a two-letter text of any letter case means: many write `UK`, which is reserved for `GB`. */
-export function countryMeant(text: string): string {
-  const code = text.toUpperCase();
-  return code === 'UK' ? 'GB' : code;
-}
-
 /** Languages in which names of countries are accepted. */
 const NAMING = ['en', 'zh-CN'];
 /** Other common names. */
