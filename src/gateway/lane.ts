@@ -253,8 +253,13 @@ export class Lane {
     this.#eject(member, HOPELESS.has(why));
   }
 
-  /** Blames an upstream for what began and did not end well, unless that is put down to the target. */
-  distrusted(member: Member, target: string, why: 'distrusted' | 'cut' = 'distrusted', since?: number): void {
+  /** Blames an upstream for what began and did not end well, unless that is put down to the target. Returns whether it did. */
+  distrusted(
+    member: Member,
+    target: string,
+    why: 'distrusted' | 'cut' = 'distrusted',
+    since?: number,
+  ): boolean {
     const absolved = this.distrust.note(
       target,
       member,
@@ -264,6 +269,18 @@ export class Lane {
     );
     if (absolved === null) this.failed(member, why);
     else for (const other of absolved) this.#absolve(other);
+    return absolved === null;
+  }
+
+  /** Notes how an answer of a target ended; `since`: when it began. */
+  ended(
+    member: Member,
+    target: string,
+    isCut: boolean,
+    { since, session }: { since: number; session: Session | null },
+  ): void {
+    if (!isCut) this.distrust.trusted(target, this.#common.monotonic());
+    if (!isCut || this.distrusted(member, target, 'cut', since)) session?.ended(member.upstream, isCut);
   }
 
   /** Records whether an upstream reached the site that was really connected to. */

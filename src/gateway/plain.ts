@@ -311,18 +311,19 @@ class Exchange implements Carrier, Served {
 
   #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {
     if (this.#over) return;
-    const { client, desk, target } = this.#job;
+    const { client, desk, target, admission } = this.#job;
     const { member } = this.#result.attempt;
     const place = formatTarget(target);
     this.#over = true;
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     member.busy--;
-    if (this.#answer === null && blame) this.#lane.failed(member, blame);
-    else if (blame || (how !== 'done' && this.#isStalled))
-      this.#lane.distrusted(member, place, 'cut', this.startedAt);
+    const isCut = this.#answer !== null && (blame !== null || (how !== 'done' && this.#isStalled));
+    const answered = { since: this.startedAt, session: admission.session };
+    if (isCut) this.#lane.ended(member, place, true, answered);
+    else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
-    if (how === 'done') this.#lane.distrust.trusted(place, desk.options.monotonic());
+    if (how === 'done') this.#lane.ended(member, place, false, answered);
     if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
     else this.#upstream.destroy();
     // Only a broken connection shows the client that something is missing.

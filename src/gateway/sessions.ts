@@ -22,6 +22,8 @@ export class Session {
   #tried: string | null = null;
   /** `moved`: its exit has died since the client was last told. */
   #state: 'new' | 'kept' | 'moved' = 'new';
+  /** Number of answers that its exit has cut since the last whole one. */
+  #cuts = 0;
 
   constructor(account: string, name: string, all: Sessions) {
     this.name = name;
@@ -86,10 +88,18 @@ export class Session {
     return true;
   }
 
+  /** Notes how an answer through an upstream ended. Its exit has failed if it has cut two, because one may be bad luck. */
+  ended({ key }: Upstream, isCut: boolean): void {
+    if (key !== this.pinned) return;
+    this.#cuts = isCut ? this.#cuts + 1 : 0;
+    if (this.#cuts >= 2) this.move();
+  }
+
   /** Makes it take another exit. Returns false if it is locked to the one it has. */
   move(): boolean {
     if (this.locked) return false;
     this.pinned = null;
+    this.#cuts = 0;
     this.#tried = null;
     this.#held.clear();
     this.#exit = [];

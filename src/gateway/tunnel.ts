@@ -143,7 +143,7 @@ export class Tunnel implements Served {
     const judge = (isBroken: boolean) => {
       if (isCut || !isProven || !isWithin || !(isBroken || relay.isStill(CUT_MS))) return;
       isCut = true;
-      lane.distrusted(member, rest, 'cut', relay.startedAt);
+      lane.ended(member, rest, true, { since: relay.startedAt, session });
     };
     const prove = () => {
       isProven = true;
@@ -186,7 +186,7 @@ export class Tunnel implements Served {
         settle();
         handshake?.ended(endedBy, monotonic());
         judge(endedBy === 'upstream');
-        if (isProven && !isCut) lane.distrust.trusted(rest, monotonic());
+        if (isProven && !isCut) lane.ended(member, rest, false, { since: relay.startedAt, session });
       },
     });
     desk.carriers.add(relay);

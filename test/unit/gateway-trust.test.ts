@@ -158,13 +158,14 @@ test.each(['plain', 'tls'])(
     closers.push(stopperOf(tls));
     const port = await listening(tls);
     /** Asks, and leaves after 2 s without more. Returns whether the answer was whole. */
-    async function isWhole(): Promise<boolean> {
+    async function isWhole(user = 'u'): Promise<boolean> {
+      const login = `Proxy-Authorization: Basic ${btoa(`${user}:x`)}\r\n`;
       const next = async () => `${((await once(socket, 'data')) as [Buffer])[0].toString('latin1')}`;
       const [hello, ...rest] = [record(22, 1, 0, 0, 96), record(20), record(23)];
       const socket = open(
         kind === 'tls'
-          ? `CONNECT a.example:${port} HTTP/1.1\r\n\r\n`
-          : `GET http://a.example:${site.ports.http}/ HTTP/1.1\r\nConnection: close\r\n\r\n`,
+          ? `CONNECT a.example:${port} HTTP/1.1\r\n${login}\r\n`
+          : `GET http://a.example:${site.ports.http}/ HTTP/1.1\r\n${login}Connection: close\r\n\r\n`,
       );
       let answer = await next();
       if (kind === 'tls') {
@@ -194,5 +195,12 @@ test.each(['plain', 'tls'])(
     expect(gateway.engine.exits()).toEqual(before);
     expect(await cutWith(0, 1)).toBe(0);
     expect(await cutWith(2, 40)).toBeLessThanOrEqual(6);
+    // A session keeps its exit after one cut, which may be bad luck.
+    stopped.clear();
+    expect(await isWhole('u-session-a')).toBe(true);
+    stopped.add(gateway.journal.latest()[0]?.exit ?? '');
+    const inSession: boolean[] = [];
+    while (inSession.length < 4) inSession.push(await isWhole('u-session-a'));
+    expect(inSession).toEqual([false, false, true, true]);
   },
 );
