@@ -260,13 +260,8 @@ export class Lane {
     why: 'distrusted' | 'cut' = 'distrusted',
     since?: number,
   ): boolean {
-    const absolved = this.distrust.note(
-      target,
-      member,
-      this.knows(member.upstream),
-      this.#trusted.size,
-      since,
-    );
+    const [isKnown, working] = [this.knows(member.upstream), this.#trusted.size];
+    const absolved = this.distrust.note(target, member, isKnown, working, since);
     if (absolved === null) this.failed(member, why);
     else for (const other of absolved) this.#absolve(other);
     return absolved === null;
