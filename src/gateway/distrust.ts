@@ -32,8 +32,8 @@ export class Distrust<M extends { upstream: Upstream }> {
 
   /**
    * Notes that a client did not trust a target, and returns whom to absolve; `null` if the member is to blame.
-   * `working`: how many others are left; of two that work, both are enough. `since`: when the client began, if another
-   * one that has come to a good end meanwhile clears the target.
+   * `working`: how many others are left; of two that work, both are enough. `since`: when the target fell
+   * silent or ended, if another client that has come to a good end meanwhile clears it.
    */
   note(target: string, member: M, isKnown: boolean, working: number, since = Number.POSITIVE_INFINITY) {
     const seen = this.#targets.get(target) ?? unseen<M>(0);

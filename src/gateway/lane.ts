@@ -267,15 +267,16 @@ export class Lane {
     return absolved === null;
   }
 
-  /** Notes how an answer of a target ended; `since`: when it began. */
+  /** Notes how an answer of a target ended; `began`, `since`: when it began, and fell silent or ended. */
   ended(
     member: Member,
     target: string,
     isCut: boolean,
-    { since, session }: { since: number; session: Session | null },
+    { began, since, session }: { began: number; since: number; session: Session | null },
   ): void {
     if (!isCut) this.distrust.trusted(target, this.#common.monotonic());
-    if (!isCut || this.distrusted(member, target, 'cut', since)) session?.ended(member.upstream, isCut);
+    if (!isCut || this.distrusted(member, target, 'cut', since))
+      session?.ended(member.upstream, isCut, began);
   }
 
   /** Records whether an upstream reached the site that was really connected to. */

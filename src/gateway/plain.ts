@@ -294,6 +294,7 @@ class Exchange implements Carrier, Served {
   /** `cut`: by a fault, so that something may be missing. */
   #onEnded(cut = false): void {
     if (this.#over) return;
+    this.#moved();
     if (this.#answer?.framing === 'until close' && !cut) this.#end('done');
     else this.#fail(maybeSent(), 'closed');
   }
@@ -319,7 +320,7 @@ class Exchange implements Carrier, Served {
     desk.carriers.delete(this);
     member.busy--;
     const isCut = this.#answer !== null && (blame !== null || (how !== 'done' && this.#isStalled));
-    const answered = { since: this.startedAt, session: admission.session };
+    const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
     if (isCut) this.#lane.ended(member, place, true, answered);
     else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
@@ -334,9 +335,10 @@ class Exchange implements Carrier, Served {
     }
   }
 
-  /** Whether an answer that has an end stands still before it, and not because of the client. */
+  /** Whether what was announced stands still, and not because of the client. Events come in chunks, with any pause between. */
   get #isStalled(): boolean {
-    if (this.#answer === null || this.#answer.framing === 'until close' || this.#clientReads) return false;
+    const { left = 0 } = this.#answer?.body ?? {};
+    if (left === 0 || left === Number.POSITIVE_INFINITY || this.#clientReads) return false;
     return this.#job.desk.options.monotonic() - this.movedAt >= CUT_MS;
   }
 }

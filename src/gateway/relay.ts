@@ -21,6 +21,8 @@ interface RelayOptions {
 /** Relays bytes in both directions until both sides have ended, each no faster than the other reads. */
 export class Relay implements Carrier {
   movedAt: number;
+  /** When the upstream last sent something, or could again; infinite while the client has bytes left to read. */
+  cameAt = 0;
   readonly startedAt: number;
   readonly look: (now: number) => void;
   readonly #options: RelayOptions;
@@ -40,12 +42,7 @@ export class Relay implements Carrier {
   }
 
   get patienceMs(): number {
-    return this.#ended === 'client' && Number.isFinite(this.#cameAt) ? ENDED_MS : Number.POSITIVE_INFINITY;
-  }
-
-  /** Reports whether nothing has come for this long, and not because the client has to read. */
-  isStill(ms: number): boolean {
-    return this.#options.monotonic() - this.#cameAt >= ms;
+    return this.#ended === 'client' && Number.isFinite(this.cameAt) ? ENDED_MS : Number.POSITIVE_INFINITY;
   }
 
   /** Counts and sends what was received before the relay began. */
@@ -65,7 +62,7 @@ export class Relay implements Carrier {
       received: (bytes) => this.#carry(direction, bytes, from),
       drained: () => {
         this.movedAt = this.#options.monotonic();
-        if (direction === 'up') this.#cameAt = this.movedAt;
+        if (direction === 'up') this.cameAt = this.movedAt;
         to.resume();
       },
       ended: () => {
@@ -80,8 +77,6 @@ export class Relay implements Carrier {
     };
   }
   #open = 2;
-  /** When the upstream last sent something, or could again; infinite while the client has bytes left to read. */
-  #cameAt = 0;
 
   #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {
     const { client, upstream, monotonic, onBytes } = this.#options;
@@ -91,7 +86,7 @@ export class Relay implements Carrier {
       return;
     }
     const isTaken = (direction === 'up' ? upstream : client).write(bytes);
-    if (direction === 'down') this.#cameAt = isTaken ? this.movedAt : Number.POSITIVE_INFINITY;
+    if (direction === 'down') this.cameAt = isTaken ? this.movedAt : Number.POSITIVE_INFINITY;
     if (!isTaken) from.pause();
   }
 

@@ -141,9 +141,10 @@ export class Tunnel implements Served {
     let isWithin = false;
     let isCut = false;
     const judge = (isBroken: boolean) => {
-      if (isCut || !isProven || !isWithin || !(isBroken || relay.isStill(CUT_MS))) return;
+      if (isCut || !isProven || !isWithin || !(isBroken || monotonic() - relay.cameAt >= CUT_MS)) return;
       isCut = true;
-      lane.ended(member, rest, true, { since: relay.startedAt, session });
+      const since = isBroken ? monotonic() : relay.cameAt;
+      lane.ended(member, rest, true, { began: relay.startedAt, since, session });
     };
     const prove = () => {
       isProven = true;
@@ -186,7 +187,8 @@ export class Tunnel implements Served {
         settle();
         handshake?.ended(endedBy, monotonic());
         judge(endedBy === 'upstream');
-        if (isProven && !isCut) lane.ended(member, rest, false, { since: relay.startedAt, session });
+        if (isProven && !isCut)
+          lane.ended(member, rest, false, { began: relay.startedAt, since: 0, session });
       },
     });
     desk.carriers.add(relay);
