@@ -29,7 +29,7 @@ const CR = 13;
 const BLANK_LINE = Buffer.from('\r\n');
 const MOST_BLANK = 4;
 
-/** Answers TLS at once with HTTP, so that its clients report a wrong protocol, and SOCKS4 as that refuses. */
+/** Refuses TLS at once in HTTP, so that its clients report a wrong protocol, and SOCKS4 in its own. */
 function speakOtherwise(): never {
   throw badRequest(
     'This proxy speaks HTTP and SOCKS5, but not TLS: write http:// or socks5h:// before its address.',
