@@ -16,13 +16,6 @@ interface Seen<M> {
   trustedAt: number;
 }
 
-const unseen = <M>(trustedAt: number): Seen<M> => ({
-  exits: new Set(),
-  blamed: new Set(),
-  isItsOwn: false,
-  trustedAt,
-});
-
 /**
  * Tells proxies that show a false certificate or cut answers from targets whose own certificate is not trusted, such as
  * an expired one, or that cut theirs. A failure says only that one of both is at fault.
@@ -36,7 +29,7 @@ export class Distrust<M extends { upstream: Upstream }> {
    * silent or ended, if another client that has come to a good end meanwhile clears it.
    */
   note(target: string, member: M, isKnown: boolean, working: number, since = Number.POSITIVE_INFINITY) {
-    const seen = this.#targets.get(target) ?? unseen<M>(0);
+    const seen = this.#targets.get(target) ?? this.trusted(target, 0);
     this.#targets.set(target, seen);
     // Of those that nobody has seen work, most may show false ones.
     if (isKnown && since >= seen.trustedAt) seen.exits.add(exitOf(member.upstream));
@@ -52,7 +45,9 @@ export class Distrust<M extends { upstream: Upstream }> {
   }
 
   /** Ends what is held against a target, because a client has trusted it. */
-  trusted(target: string, now: number): void {
-    this.#targets.set(target, unseen(now));
+  trusted(target: string, now: number): Seen<M> {
+    const seen = { exits: new Set<string>(), blamed: new Set<M>(), isItsOwn: false, trustedAt: now };
+    this.#targets.set(target, seen);
+    return seen;
   }
 }
