@@ -4,7 +4,15 @@ import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './account.ts';
 import type { Admission } from './admission.ts';
 import type { Desk } from './desk.ts';
-import { badRequest, GatewayFault, HTTP_VOICE, SOCKS_VOICE, type Voice, voiceFor } from './fault.ts';
+import {
+  badRequest,
+  GatewayFault,
+  HTTP_VOICE,
+  SOCKS_VOICE,
+  SOCKS4_VOICE,
+  type Voice,
+  voiceFor,
+} from './fault.ts';
 import { type Ask, type PlainRequest, readRequest } from './http-request.ts';
 import type { Asked } from './journal.ts';
 import { socksReader } from './socks-ask.ts';
@@ -15,12 +23,13 @@ const MOST_AHEAD_BYTES = 128 * 1024;
 /** Time limit for a client's request, and for reading a refusal. */
 const ASKING_MS = 20_000;
 
+const SOCKS4 = 4;
 const SOCKS5 = 5;
 const CR = 13;
 const BLANK_LINE = Buffer.from('\r\n');
 const MOST_BLANK = 4;
 
-/** Answers TLS and SOCKS4 at once with HTTP, so that their clients report a wrong protocol. */
+/** Refuses TLS at once in HTTP, so that its clients report a wrong protocol, and SOCKS4 in its own. */
 function speakOtherwise(): never {
   throw badRequest(
     'This proxy speaks HTTP and SOCKS5, but not TLS: write http:// or socks5h:// before its address.',
@@ -222,7 +231,7 @@ export class Client implements TcpListener {
     const isMethod = /[A-Z]/.test(String.fromCharCode(first));
     if (first === SOCKS5) this.#read = this.#socks();
     else if (isMethod || first === CR) this.#read = () => this.#http();
-    else this.#read = () => this.#answering(HTTP_VOICE, speakOtherwise);
+    else this.#read = () => this.#answering(first === SOCKS4 ? SOCKS4_VOICE : HTTP_VOICE, speakOtherwise);
     this.#read();
   }
 

@@ -82,7 +82,13 @@ export class Desk {
   filled(kind: Kind, admission: Admission, hasLeft: () => boolean): Promise<void> | null {
     const { monotonic, timeoutMs, filling } = this.options;
     const until = monotonic() + timeoutMs;
-    const has = () => this.engine.laneOf(kind, admission.account).has(admission);
+    let seen = -1;
+    const has = () => {
+      // Each look reads all upstreams, and many may wait.
+      if (seen === this.engine.changes) return false;
+      seen = this.engine.changes;
+      return this.engine.laneOf(kind, admission.account).has(admission);
+    };
     const isWaiting = () => filling?.() === true && !hasLeft() && monotonic() < until && !has();
     const wait = async () => {
       while (isWaiting()) await pause(WAKE_MS);

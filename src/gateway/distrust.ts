@@ -10,30 +10,29 @@ interface Seen<M> {
   /** The exits through which clients did not trust it since they last did. */
   exits: Set<string>;
   blamed: Set<M>;
-  /** It has no certificate that its clients trust, through whatever exit. */
+  /** It has no certificate that its clients trust, or cuts its answers, through whatever exit. */
   isItsOwn: boolean;
+  /** When a client last trusted it. */
+  trustedAt: number;
 }
 
 /**
- * Tells proxies that show a false certificate from targets whose own is not trusted, such as an expired one. A failed
- * handshake says only that one of both is at fault.
+ * Tells proxies that show a false certificate or cut answers from targets whose own certificate is not trusted, such as
+ * an expired one, or that cut theirs. A failure says only that one of both is at fault.
  */
 export class Distrust<M extends { upstream: Upstream }> {
   readonly #targets = new BoundedMap<string, Seen<M>>(MOST_TARGETS);
 
   /**
    * Notes that a client did not trust a target, and returns whom to absolve; `null` if the member is to blame.
-   * `working`: how many others are left; of two that work, both are enough.
+   * `working`: how many others are left; of two that work, both are enough. `since`: when the target fell
+   * silent or ended, if another client that has come to a good end meanwhile clears it.
    */
-  note(target: string, member: M, isKnown: boolean, working: number): M[] | null {
-    const seen: Seen<M> = this.#targets.get(target) ?? {
-      exits: new Set(),
-      blamed: new Set(),
-      isItsOwn: false,
-    };
+  note(target: string, member: M, isKnown: boolean, working: number, since = Number.POSITIVE_INFINITY) {
+    const seen = this.#targets.get(target) ?? this.trusted(target, 0);
     this.#targets.set(target, seen);
     // Of those that nobody has seen work, most may show false ones.
-    if (isKnown) seen.exits.add(exitOf(member.upstream));
+    if (isKnown && since >= seen.trustedAt) seen.exits.add(exitOf(member.upstream));
     seen.isItsOwn ||= seen.exits.size >= Math.min(ALIKE, Math.max(2, working + seen.blamed.size));
     if (!seen.isItsOwn) {
       seen.blamed.add(member);
@@ -46,7 +45,9 @@ export class Distrust<M extends { upstream: Upstream }> {
   }
 
   /** Ends what is held against a target, because a client has trusted it. */
-  trusted(target: string): void {
-    this.#targets.delete(target);
+  trusted(target: string, now: number): Seen<M> {
+    const seen = { exits: new Set<string>(), blamed: new Set<M>(), isItsOwn: false, trustedAt: now };
+    this.#targets.set(target, seen);
+    return seen;
   }
 }

@@ -20,6 +20,8 @@ const KINDS = ['tunnel', 'plain'] as const;
 /** Knows the upstreams, and what each account has seen of them, and finds one that answers. */
 export class Engine {
   readonly bans: Bans;
+  /** Number of changes of upstreams. */
+  changes = 0;
   readonly #options: RaceOptions;
   readonly #commons: Record<Kind, Common>;
   /** By account. */
@@ -53,6 +55,7 @@ export class Engine {
 
   /** Adds an upstream, or replaces what is known about it. One that carries nothing is forgotten. */
   set(upstream: Upstream): void {
+    this.changes++;
     const known = this.#upstreamOf(upstream.key);
     // Lanes that know it go by what is new.
     const current = known ? Object.assign(known, upstream, { works: known.works }) : upstream;

@@ -77,6 +77,9 @@ export const SOCKS_VOICE: Voice = {
   no: ({ refusal }) => socksReply(FORMS[refusal][2]),
 };
 
+/** It knows only refusals. */
+export const SOCKS4_VOICE: Voice = { ...HTTP_VOICE, no: () => Buffer.from([0, 91, 0, 0, 0, 0, 0, 0]) };
+
 /**
  * Returns the whole HTTP answer, after which the connection ends. The status line also has the reason: it is all that
  * most clients show of a refused CONNECT.

@@ -118,7 +118,7 @@ export class Lane {
   readonly #trusted: Draw<Member>;
   readonly #common: Common;
   readonly #witness: Witness;
-  /** What clients did not trust in the middle of a handshake. */
+  /** What clients did not trust in the middle of a handshake, and what broke off in the middle of an answer. */
   readonly distrust = new Distrust<Member>();
   /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
   #suspects: Member[] = [];
@@ -241,7 +241,8 @@ export class Lane {
     member.good *= FADING;
     const mayBeLuck = this.trusts(member.upstream) && !HOPELESS.has(why);
     if (mayBeLuck) {
-      if (member.failures < PATIENCE && this.score(member) > 0.5) return;
+      // What began well was a success before, each time.
+      if (why !== 'cut' && member.failures < PATIENCE && this.score(member) > 0.5) return;
       // Never eject more than half of those that have worked: the fault is then probably in our network or the target.
       if (this.#suspects.length >= Math.max(4, this.#trusted.size)) {
         for (const suspect of this.#suspects.splice(0)) this.#absolve(suspect);
@@ -252,12 +253,30 @@ export class Lane {
     this.#eject(member, HOPELESS.has(why));
   }
 
-  /** Blames an upstream for a handshake that a client did not trust, unless that is put down to the target. */
-  distrusted(member: Member, target: string): void {
-    const { upstream } = member;
-    const absolved = this.distrust.note(target, member, this.knows(upstream), this.#trusted.size);
-    if (absolved === null) this.failed(member, 'distrusted');
+  /** Blames an upstream for what began and did not end well, unless that is put down to the target. Returns whether it did. */
+  distrusted(
+    member: Member,
+    target: string,
+    why: 'distrusted' | 'cut' = 'distrusted',
+    since?: number,
+  ): boolean {
+    const [isKnown, working] = [this.knows(member.upstream), this.#trusted.size];
+    const absolved = this.distrust.note(target, member, isKnown, working, since);
+    if (absolved === null) this.failed(member, why);
     else for (const other of absolved) this.#absolve(other);
+    return absolved === null;
+  }
+
+  /** Notes how an answer of a target ended; `began`, `since`: when it began, and fell silent or ended. */
+  ended(
+    member: Member,
+    target: string,
+    isCut: boolean,
+    { began, since, session }: { began: number; since: number; session: Session | null },
+  ): void {
+    if (!isCut) this.distrust.trusted(target, this.#common.monotonic());
+    if (!isCut || this.distrusted(member, target, 'cut', since))
+      session?.ended(member.upstream, isCut, began);
   }
 
   /** Records whether an upstream reached the site that was really connected to. */

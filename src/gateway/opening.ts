@@ -70,6 +70,26 @@ function readHello(bytes: Buffer): Opening {
   return { kind: 'hello', bytes: at };
 }
 
+/** Returns what follows records of TLS as they pass, and reports whether the latest one is incomplete. */
+export function recordFollower(): (bytes: Uint8Array) => boolean {
+  let left = 0;
+  /** Bytes of the next header, and the latest two of them, which are the length in the end. */
+  let have = 0;
+  let length = 0;
+  return (bytes) => {
+    for (let at = 0; at < bytes.length; ) {
+      const taken = Math.min(left, bytes.length - at);
+      left -= taken;
+      at += taken;
+      if (taken > 0) continue;
+      length = ((length << 8) | (bytes[at++] ?? 0)) & 0xffff;
+      have = (have + 1) % RECORD_HEADER;
+      if (have === 0) left = length;
+    }
+    return left > 0 || have > 0;
+  };
+}
+
 /** The kind of a server's first bytes: a ServerHello proves that someone speaks TLS there, though not who. */
 type Greeting = 'hello' | 'alert' | 'partial' | 'other';
 

@@ -20,7 +20,8 @@ import type { PlainRequest } from './http-request.ts';
 import type { Lane } from './lane.ts';
 import type { Outcome } from './meter.ts';
 import type { Race, RaceResult } from './race.ts';
-import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
+import { formatTarget } from './target.ts';
+import { CUT_MS, exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
 type PlainJob = Job & { request: PlainRequest };
 
@@ -106,6 +107,8 @@ class Exchange implements Carrier, Served {
   readonly #received = new Inbox();
   readonly #readAnswer: AnswerReader;
   #answer: (Answer & { body: Relay }) | null = null;
+  /** Credits the upstream with the answer. Its beginning proves little: what breaks off there would come again and again. */
+  #credit = () => {};
   /** Whether the client was told that its connection can be reused. What follows a `Connection: close` is not read. */
   #keepsClient = false;
   /** True if the proxy has sent more than the answer. */
@@ -242,9 +245,11 @@ class Exchange implements Carrier, Served {
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
-    if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
-    // What several exits got is the site's answer to everyone.
-    if (!refused || !doubtful) lane.reached(site, member.upstream, !refused);
+    this.#credit = () => {
+      if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
+      // What several exits got is the site's answer to everyone.
+      if (!refused || !doubtful) lane.reached(site, member.upstream, !refused);
+    };
     // The connection can be reused if both bodies have a known end.
     this.#keepsClient =
       this.#job.request.keepAlive && this.#requestBody.done && answer.framing !== 'until close';
@@ -289,6 +294,7 @@ class Exchange implements Carrier, Served {
   /** `cut`: by a fault, so that something may be missing. */
   #onEnded(cut = false): void {
     if (this.#over) return;
+    this.#moved();
     if (this.#answer?.framing === 'until close' && !cut) this.#end('done');
     else this.#fail(maybeSent(), 'closed');
   }
@@ -306,20 +312,33 @@ class Exchange implements Carrier, Served {
 
   #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {
     if (this.#over) return;
-    const { client, desk, target } = this.#job;
+    const { client, desk, target, admission } = this.#job;
+    const { member } = this.#result.attempt;
+    const place = formatTarget(target);
     this.#over = true;
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
-    this.#result.attempt.member.busy--;
-    if (how === 'done' && this.#upstreamReusable) {
-      desk.idle.put(this.#result.attempt.member.upstream, target, this.#upstream);
-    } else this.#upstream.destroy();
-    if (blame !== null) this.#lane.failed(this.#result.attempt.member, blame);
+    member.busy--;
+    const isCut = this.#answer !== null && (blame !== null || (how !== 'done' && this.#isStalled));
+    const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
+    if (isCut) this.#lane.ended(member, place, true, answered);
+    else if (blame) this.#lane.failed(member, blame);
+    else this.#credit();
+    if (how === 'done') this.#lane.ended(member, place, false, answered);
+    if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
+    else this.#upstream.destroy();
     // Only a broken connection shows the client that something is missing.
     if (how === 'broken') client.socket.destroy();
     else if (how === 'done') {
       if (this.#keepsClient) client.again(!this.#clientReads);
       else client.close();
     }
+  }
+
+  /** Whether what was announced stands still, and not because of the client. Events come in chunks, with any pause between. */
+  get #isStalled(): boolean {
+    const { left = 0 } = this.#answer?.body ?? {};
+    if (left === 0 || left === Number.POSITIVE_INFINITY || this.#clientReads) return false;
+    return this.#job.desk.options.monotonic() - this.movedAt >= CUT_MS;
   }
 }

@@ -14,13 +14,15 @@ interface RelayOptions {
   /** Called about once a second. */
   onLook: (now: number) => void;
   /** Called with the bytes as they pass. Returning false ends the tunnel. */
-  onBytes: (direction: 'up' | 'down', count: number) => boolean;
+  onBytes: (direction: 'up' | 'down', bytes: Uint8Array) => boolean;
   onEnd: (by: EndedBy) => void;
 }
 
 /** Relays bytes in both directions until both sides have ended, each no faster than the other reads. */
 export class Relay implements Carrier {
   movedAt: number;
+  /** When the upstream last sent something, or could again; infinite while the client has bytes left to read. */
+  cameAt = 0;
   readonly startedAt: number;
   readonly look: (now: number) => void;
   readonly #options: RelayOptions;
@@ -40,7 +42,7 @@ export class Relay implements Carrier {
   }
 
   get patienceMs(): number {
-    return this.#ended === 'client' && !this.#clientReads ? ENDED_MS : Number.POSITIVE_INFINITY;
+    return this.#ended === 'client' && Number.isFinite(this.cameAt) ? ENDED_MS : Number.POSITIVE_INFINITY;
   }
 
   /** Counts and sends what was received before the relay began. */
@@ -60,7 +62,7 @@ export class Relay implements Carrier {
       received: (bytes) => this.#carry(direction, bytes, from),
       drained: () => {
         this.movedAt = this.#options.monotonic();
-        if (direction === 'up') this.#clientReads = false;
+        if (direction === 'up') this.cameAt = this.movedAt;
         to.resume();
       },
       ended: () => {
@@ -75,17 +77,16 @@ export class Relay implements Carrier {
     };
   }
   #open = 2;
-  #clientReads = false;
 
   #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {
     const { client, upstream, monotonic, onBytes } = this.#options;
     this.movedAt = monotonic();
-    if (!onBytes(direction, bytes.length)) {
+    if (!onBytes(direction, bytes)) {
       this.#end('limit');
       return;
     }
     const isTaken = (direction === 'up' ? upstream : client).write(bytes);
-    if (direction === 'down') this.#clientReads = !isTaken;
+    if (direction === 'down') this.cameAt = isTaken ? this.movedAt : Number.POSITIVE_INFINITY;
     if (!isTaken) from.pause();
   }
 

@@ -7,7 +7,7 @@ import { type Call, type Caller, json, type Route, route } from '../http/route.t
 import { unkept } from '../http/unkept.ts';
 import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { flag, integer, named, nullable, text } from '../lib/schema.ts';
+import { EXPECTS, flag, integer, named, nullable, text } from '../lib/schema.ts';
 import { siteOfTarget } from '../proxy/targets/site.ts';
 import type { Witness } from '../proxy/targets/testimony.ts';
 import type { Entry, Journal } from './journal.ts';
@@ -24,7 +24,10 @@ export interface GatewayDoor {
 const REST = '^[1-9][0-9]{0,5}[smhd]$';
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 const id = integer('ID of the proxy: `X-Picpool-Proxy`.', { minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
-const session = text('Name of a session.', { pattern: '^[A-Za-z0-9_]{1,64}$' });
+const session = text('Name of a session.', {
+  pattern: '^[A-Za-z0-9_]{1,64}$',
+  [EXPECTS]: '1 to 64 letters, digits and underscores',
+});
 
 const reportBody = Type.Object(
   {
@@ -35,7 +38,10 @@ const reportBody = Type.Object(
     ok: flag('`false` if the site refuses the exit.'),
     error: Type.Optional(text('What went wrong.', { maxLength: 2000 })),
     rest: Type.Optional(
-      text('For how long the exit is left out, such as `15m`; at most a day.', { pattern: REST }),
+      text('For how long the exit is left out, such as `15m`; at most a day.', {
+        pattern: REST,
+        [EXPECTS]: 'a time such as 15m',
+      }),
     ),
   },
   { additionalProperties: true },

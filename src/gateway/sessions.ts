@@ -22,6 +22,8 @@ export class Session {
   #tried: string | null = null;
   /** `moved`: its exit has died since the client was last told. */
   #state: 'new' | 'kept' | 'moved' = 'new';
+  /** When its exit has first cut an answer since the last whole one; infinite if it has not. */
+  #cutAt = Number.POSITIVE_INFINITY;
 
   constructor(account: string, name: string, all: Sessions) {
     this.name = name;
@@ -86,10 +88,22 @@ export class Session {
     return true;
   }
 
+  /**
+   * Notes how an answer through an upstream ended that began then. Its exit has failed if it has cut two, one
+   * after the other, because all that it cuts at once may be one case of bad luck.
+   */
+  ended({ key }: Upstream, isCut: boolean, began: number): void {
+    if (key !== this.pinned) return;
+    if (!isCut) this.#cutAt = Number.POSITIVE_INFINITY;
+    else if (began >= this.#cutAt) this.move();
+    else this.#cutAt = Math.min(this.#cutAt, this.#all.monotonic());
+  }
+
   /** Makes it take another exit. Returns false if it is locked to the one it has. */
   move(): boolean {
     if (this.locked) return false;
     this.pinned = null;
+    this.#cutAt = Number.POSITIVE_INFINITY;
     this.#tried = null;
     this.#held.clear();
     this.#exit = [];

@@ -4,11 +4,11 @@ import type { Job, Served } from './client.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
 import type { Lane } from './lane.ts';
-import { type Opening, openingReader, readGreeting } from './opening.ts';
+import { type Opening, openingReader, readGreeting, recordFollower } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
 import { formatTarget } from './target.ts';
-import { exitHeaders, type Upstream } from './upstream.ts';
+import { CUT_MS, exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
 const SILENT_CLIENT_MS = 1_000;
@@ -134,9 +134,22 @@ export class Tunnel implements Served {
       member.unproven -= owes;
       owes = 0;
     };
+    // Later than the handshake: who delivers only that, and the beginning of an answer, has proven it each time.
+    const rest = `the rest of ${place}`;
+    const follow = recordFollower();
+    let isProven = false;
+    let isWithin = false;
+    let isCut = false;
+    const judge = (isBroken: boolean) => {
+      if (isCut || !isProven || !isWithin || !(isBroken || monotonic() - relay.cameAt >= CUT_MS)) return;
+      isCut = true;
+      const since = isBroken ? monotonic() : relay.cameAt;
+      lane.ended(member, rest, true, { began: relay.startedAt, since, session });
+    };
     const prove = () => {
+      isProven = true;
       settle();
-      lane.distrust.trusted(place);
+      lane.distrust.trusted(place, monotonic());
       lane.worked(member, siteOf(target.host), tookMs, slower);
     };
     // The answer to a request was judged when it came.
@@ -157,11 +170,15 @@ export class Tunnel implements Served {
       client: client.socket,
       upstream: socket,
       monotonic,
-      onLook: (now) => handshake?.look(now),
-      onBytes(direction, count) {
-        desk.meter.bytes(direction, count);
-        handshake?.moved(direction, count, relay.movedAt);
-        return account.spend(count);
+      onLook(now) {
+        handshake?.look(now);
+        judge(false);
+      },
+      onBytes(direction, bytes) {
+        desk.meter.bytes(direction, bytes.length);
+        handshake?.moved(direction, bytes.length, relay.movedAt);
+        if (direction === 'down' && opening?.kind === 'hello') isWithin = follow(bytes);
+        return account.spend(bytes.length);
       },
       onEnd(endedBy) {
         desk.carriers.delete(relay);
@@ -169,6 +186,9 @@ export class Tunnel implements Served {
         member.busy--;
         settle();
         handshake?.ended(endedBy, monotonic());
+        judge(endedBy === 'upstream');
+        if (isProven && !isCut)
+          lane.ended(member, rest, false, { began: relay.startedAt, since: 0, session });
       },
     });
     desk.carriers.add(relay);

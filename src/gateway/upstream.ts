@@ -49,6 +49,8 @@ export type Failure =
   | 'unreachable'
   /** It closed the connection before an answer. */
   | 'closed'
+  /** It delivered the beginning of an answer only. */
+  | 'cut'
   | 'auth_required'
   /** It reported that it cannot or will not connect. */
   | 'declined'
@@ -66,6 +68,9 @@ export type Failure =
 export function exitOf({ key, ip, exitIp, login }: Upstream): string {
   return exitIp ?? (login === null ? ip : loginTag(key));
 }
+
+/** An answer that stands still for this long before its end is cut: clients wait for longer, and sites rarely pause within one. */
+export const CUT_MS = 2_000;
 
 /** Expected share of time in which a proxy works of which nothing is known. */
 const UNKNOWN_PRIOR = 0.3;

@@ -1,4 +1,4 @@
-import { ANONYMITIES, type Anonymity } from '../proxy/proxy.ts';
+import { ANONYMITIES, type Anonymity, countryMeant } from '../proxy/proxy.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { badRequest } from './fault.ts';
 import { ROTATIONS, type Rotation } from './lane.ts';
@@ -70,7 +70,8 @@ function oneOf<K extends 'anonymity' | 'rotation'>(field: K, all: readonly NonNu
 
 const COUNTRIES = /^[a-z]{2}(\.[a-z]{2}){0,249}$/i;
 const COUNTRY_FORM = 'two letters, or several such codes with dots between them';
-const readCountries = (value: string) => (COUNTRIES.test(value) ? value.toUpperCase().split('.') : undefined);
+const readCountries = (value: string) =>
+  COUNTRIES.test(value) ? value.split('.').map(countryMeant) : undefined;
 
 const READERS: Record<string, Reader> = {
   country: option('countries', COUNTRY_FORM, readCountries),

@@ -192,6 +192,8 @@ export interface Relay {
   /** As that of `BodyEnd`; `piece` is what to pass on, possibly nothing. Throws a `MessageFault` for malformed chunks. */
   take(bytes: Buffer): { count: number; piece: Buffer };
   readonly done: boolean;
+  /** As that of `BodyEnd`: between two chunks, nothing is announced. */
+  readonly left: number;
 }
 
 /**
@@ -217,6 +219,9 @@ export function relay(framing: Framing): Relay {
     },
     get done() {
       return end.done;
+    },
+    get left() {
+      return end.left;
     },
   };
 }

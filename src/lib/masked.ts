@@ -38,10 +38,13 @@ function withoutLogin(listed: string): string {
   const url = isParsed ? listed : listed.replaceAll('%40', '@');
   const hasLogin = url.slice(0, Math.max(0, url.lastIndexOf('@'))).includes(':');
   if (!hasLogin || (begin === 0 && PATH.test(url))) return listed;
-  // A slash in a password makes no URL, or one with a part of it as the port, and the user as a host that is rarely one.
-  const isUrl = isParsed && !/^(?!localhost:)[^@/?#.[]*:\d+[/?#].*[^/]@/.test(url.slice(begin));
-  const isWhole = !isUrl || /^\s*(redis|rediss|postgres|postgresql):/.test(url);
-  const end = isWhole ? url.length : begin + url.slice(begin).search(/[/?#]|$/);
+  const path = begin + url.slice(begin).search(/[/?#]|$/);
+  // A slash in a password makes no URL, or one with a part of it as the port, and the user as a host that is rarely one,
+  // or, after an `@`, as the host.
+  const isPort = /^(?!localhost:)[^@/?#.[]*:\d+[/?#].*[^/]@/.test(url.slice(begin));
+  const isHost = url.slice(begin, path).includes('@') && url.includes('@', path);
+  const isWhole = !isParsed || isPort || isHost || /^\s*(redis|rediss|postgres|postgresql):/.test(url);
+  const end = isWhole ? url.length : path;
   const at = Math.max(begin, url.lastIndexOf('@', end - 1));
   const [rest, ...others] = url.slice(end).split(',');
   const shown = url.slice(0, begin) + (url[at] === '@' ? HIDDEN : '') + url.slice(at, end) + rest;

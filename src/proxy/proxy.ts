@@ -33,6 +33,12 @@ export function provenExit({ proof, exitIp }: { proof: Proof | null; exitIp: str
 /** The code for an unknown country, from the user-assigned range of ISO 3166. */
 export const UNKNOWN_COUNTRY = 'ZZ';
 
+/** Returns the code that a two-letter text of any letter case means: many write `UK`, which is reserved for `GB`. */
+export function countryMeant(text: string): string {
+  const code = text.toUpperCase();
+  return code === 'UK' ? 'GB' : code;
+}
+
 /** Returns the country of the proven exit if it is known, otherwise that of the proxy's own address. */
 export function countryBy(
   countryOf: (address: string) => string,

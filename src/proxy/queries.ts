@@ -4,6 +4,7 @@ import { SKEW_MS } from '../lib/stored-time.ts';
 import { countryNamed, countrySpelledLike } from './pool/country-code.ts';
 import {
   ANONYMITIES,
+  countryMeant,
   PROOFS,
   PROTOCOLS,
   type Proof,
@@ -166,8 +167,8 @@ export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: nu
   return {
     status,
     protocols: valuesOf(query.protocol) as Protocol[] | undefined,
-    countries: valuesOf(query.country?.toUpperCase()),
-    excludeCountries: valuesOf(query.exclude_country?.toUpperCase()),
+    countries: valuesOf(query.country)?.map(countryMeant),
+    excludeCountries: valuesOf(query.exclude_country)?.map(countryMeant),
     ports: valuesOf(query.port)?.map(Number),
     anonymity,
     tampers: tampering && tampering === 'some',
@@ -193,9 +194,9 @@ export function queryView({ format: _, ...query }: ListQuery, filter: ProxyFilte
   );
   return {
     ...Object.fromEntries(given),
-    ...(query.exclude_country !== undefined && { exclude_country: query.exclude_country.toUpperCase() }),
+    ...(query.exclude_country !== undefined && { exclude_country: filter.excludeCountries?.join() }),
     protocol: query.protocol ?? null,
-    country: query.country?.toUpperCase() ?? null,
+    country: filter.countries?.join() ?? null,
     status: filter.status ?? 'alive',
     limit,
   };

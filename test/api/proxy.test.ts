@@ -117,9 +117,15 @@ describe('GET /api/v1/proxies', () => {
 
   test('echoes the filters as they took effect', async () => {
     const { query, count, total } = await server.get<Body>(
-      '/api/v1/proxies?protocol=HTTP&country=de&limit=9999&min_uptime=0.5',
+      '/api/v1/proxies?protocol=HTTP&country=de,uk&limit=9999&min_uptime=0.5',
     );
-    expect(query).toEqual({ protocol: 'http', country: 'DE', status: 'alive', limit: 500, min_uptime: 0.5 });
+    expect(query).toEqual({
+      protocol: 'http',
+      country: 'DE,GB',
+      status: 'alive',
+      limit: 500,
+      min_uptime: 0.5,
+    });
     expect([count, total]).toEqual([1, 1]);
   });
 

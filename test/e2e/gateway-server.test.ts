@@ -150,7 +150,8 @@ test('without tokens, a program on this machine asks for its exit and reports it
   });
   expect((await call('/api/gateway/report', { ...report, exit })).told.counted).toBe(false);
   expect(await page('user-session-r', '-i')).toContain('X-Picpool-Session: moved');
-  expect((await call('/api/gateway/report', { ...report, rest: 'long' })).status).toBe(400);
+  const { told: refusal } = await call('/api/gateway/report', { ...report, rest: 'long' });
+  expect(refusal).toMatchObject({ error: 'rest must be a time such as 15m, not "long".' });
   expect((await call('/api/gateway/report', { target: 'a.example', ok: false })).status).toBe(400);
   expect((await call('/api/gateway/requests')).status).toBe(401);
 });

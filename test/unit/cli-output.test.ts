@@ -129,7 +129,7 @@ test('what a file or a server is called steers no terminal, and its password is 
   terminal.say('picpool: \u001b[2J\u009b1mcat.png\r: refused\n\tSee below.');
   expect(stderr.text).toBe('picpool: ?[2J?1mcat.png?: refused\n\tSee below.\n');
   terminal.say('See "bob:s3cret@host", redis:/bob:s//cret@host or cat@2x.png: http://bob@x:s3cret@host/a@b.');
-  expect(stderr.text).toEndWith('See "***@host", ***@host or cat@2x.png: http://***@host/a@b.\n');
+  expect(stderr.text).toEndWith('See "***@host", ***@host or cat@2x.png: http://***@b.\n');
   terminal.say("at (file:///a@1/b@2.js:3) 'http://u:p@h/'");
   expect(stderr.text).toEndWith("at (file:///a@1/b@2.js:3) 'http://***@h/'\n");
 });
@@ -170,8 +170,10 @@ test.each([
   ['BLOBS_URL', 's3://bucket?endpoint=https://me:se@cret@s3', 's3://bucket?endpoint=https://***@s3'],
   ['PROXY_SOURCES', 'https://a/?proxy=http%3A%2F%2Fu%3Apw%40h%2F', 'https://a/?proxy=http%3A%2F%2F***@h%2F'],
   ['PICPOOL_URL', 'http://u:p/q@h/x', 'http://***@h/x'],
-  ['PICPOOL_URL', 'http://u:p q@h:1/a@b', 'http://***@h:1/a@b'],
+  ['PICPOOL_URL', 'http://u:p q@h:1/a@b', 'http://***@b'],
   ['PROXY_SOURCES', 'http://u:12/x@h', 'http://***@h'],
+  ['PROXY_SOURCES', 'http://u:p@ss/w@h,https://b/@c', 'http://***@h,https://b/@c'],
+  ['PICPOOL_URL', 'http://u:p@s.s?w#@h/', 'http://***@h/'],
   ['PROXY_SOURCES', 'http://u:p%40h', 'http://***@h'],
   ['PROXY_SOURCES', 'http://a:80/@b/c,http://u:1?x@h', 'http://a:80/@b/c,http://***@h'],
   ...[

@@ -214,9 +214,17 @@ test('a certificate that nobody trusts, through whatever exit, is held against i
   expect(trusted()).toBe(6);
   // Another target, and the same one after its certificate was renewed.
   lane.distrusted(first, 'b.example:443');
-  lane.distrust.trusted('expired.example:443');
+  lane.distrust.trusted('expired.example:443', 0);
   lane.distrusted(second, 'expired.example:443');
   expect(trusted()).toBe(4);
+});
+
+test('answers that are cut are not held against a target that another exit has delivered meanwhile', () => {
+  const { lane, members } = laneOf(6);
+  for (const member of members) credit(lane, member, 100);
+  lane.distrust.trusted('a.example:443', 10);
+  for (const member of members.slice(0, 4)) lane.distrusted(member, 'a.example:443', 'cut', 9);
+  expect(members.filter(({ upstream }) => lane.trusts(upstream))).toHaveLength(2);
 });
 
 test('of two proxies that work, both are enough to hold a certificate against its target', () => {

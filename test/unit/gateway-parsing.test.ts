@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { answerHead, answerReader } from '../../src/gateway/http-answer.ts';
 import { readRequest } from '../../src/gateway/http-request.ts';
-import { openingReader, readGreeting } from '../../src/gateway/opening.ts';
+import { openingReader, readGreeting, recordFollower } from '../../src/gateway/opening.ts';
 import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
 import { bodyEnd, framingOf, headReader } from '../../src/lib/http-message.ts';
@@ -369,4 +369,20 @@ test('what is forwarded means the same to every reader', () => {
   const isAsked = (version: string) =>
     plainOf(`PUT http://a.example/ HTTP/${version}\r\n${host}Expect: 100-continue\r\n\r\n`).expectsContinue;
   expect(['1.1', '1.0'].map(isAsked)).toEqual([true, false]);
+});
+
+test('only the end of a record counts as one, however its bytes arrive', () => {
+  const records = [0, 1, 255, 256, 16_384].map((length) => {
+    return Buffer.concat([Buffer.from([23, 3, 3, length >> 8, length & 255]), Buffer.alloc(length, 'x')]);
+  });
+  const ends = records.map((_, n) => records.slice(0, n + 1).reduce((sum, { length }) => sum + length, 0));
+  for (const size of [1, 2, 7, 256]) {
+    const follow = recordFollower();
+    const bytes = Buffer.concat(records);
+    for (let at = 0; at < bytes.length; at += size) {
+      const end = Math.min(at + size, bytes.length);
+      if (follow(bytes.subarray(at, end)) === ends.includes(end))
+        throw new Error(`wrong at ${end} of ${size}`);
+    }
+  }
 });

@@ -67,6 +67,19 @@ test('a request waits for the first proxy while the pool is being filled', async
   );
 });
 
+test('a request that waits for a proxy looks for it again only when there are others', async () => {
+  const { gateway, ask, first } = await startWorld({ limits: { filling: () => true, timeoutMs: 1_000 } });
+  gateway.engine.set({ ...unknownUpstream(first), proven: true });
+  const laneOf = gateway.engine.laneOf.bind(gateway.engine);
+  let looks = 0;
+  gateway.engine.laneOf = (...asked) => {
+    looks++;
+    return laneOf(...asked);
+  };
+  await ask(undefined, 'user-country-de');
+  expect(looks).toBeLessThan(5);
+});
+
 test('the pool counts as being filled until the gateway knows what it was filled with', async () => {
   let isFilled = false;
   const found: Upstream[] = [];

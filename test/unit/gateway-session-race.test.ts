@@ -120,6 +120,18 @@ function startSession({
   return { session, open, add, found, dials, doubted, start, evidence, clock };
 }
 
+test('a session leaves an exit that has cut two answers, one after the other', () => {
+  const { session, add } = startSession({ pinned: A });
+  const own = add(A);
+  for (const began of [-3, -2, -1]) session.ended(own, true, began);
+  expect(session.pinned).toBe(own.key);
+  session.ended(own, false, 1);
+  session.ended(own, true, 2);
+  expect(session.pinned).toBe(own.key);
+  session.ended(own, true, 3);
+  expect(session.pinned).toBeNull();
+});
+
 const exitOf = (key: string | null) => key?.split(/[/:]+/)[1];
 
 test('the winner of the first race becomes the exit of the session, which other sessions leave to it', () => {

@@ -29,7 +29,7 @@ test.each<[user: string, port: string, options: Partial<UserOptions>]>([
     },
   ],
   ['me-rotate-FAST-country-de', '', { rotation: 'fast', countries: ['DE'] }],
-  ['me-country-us.DE-not-cn.ru', '', { countries: ['US', 'DE'], notCountries: ['CN', 'RU'] }],
+  ['me-country-uk.DE-not-cn.ru', '', { countries: ['GB', 'DE'], notCountries: ['CN', 'RU'] }],
   // The name in front may be missing, and be that of an option if it stands alone.
   ['country-de-session-a', '', { countries: ['DE'], session: 'a' }],
   ['sesslock-session-a', '', { sessionLock: true, session: 'a' }],

@@ -80,13 +80,17 @@ test('a refresh in which a single list was read has not failed', async () => {
   expect(await pool.refresh()).toMatchObject({ state: 'done', alive: 1 });
 });
 
-test('a host with three unreachable lists is not asked for more', async () => {
-  const gone = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, away()]));
-  await open(gone);
-  const { sources } = await pool.refresh();
-  const asked = sources.filter(({ error }) => error === 'could not be reached');
-  expect(asked.length).toBe(3);
-});
+test.each([0, 5])(
+  'a host of which three lists end early, after %d entries, is not asked for more',
+  async (cause) => {
+    const cut = new Error('could not be reached', { cause });
+    const gone = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, cut]));
+    await open(gone);
+    const { sources } = await pool.refresh();
+    const asked = sources.filter(({ error }) => error === 'could not be reached');
+    expect(asked.length).toBe(3);
+  },
+);
 
 test('lists of one host are read one after the other with a pause, and those of other hosts in parallel', async () => {
   await open({});

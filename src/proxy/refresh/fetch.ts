@@ -36,7 +36,7 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
     await breathe();
   }
   const readings: Reading[] = [];
-  /** Number of failed lists in a row by host. */
+  /** Number of lists in a row, by host, that failed or broke off: each may have taken all of its time. */
   const silent = new Map<string, number>();
   const due = [...sources.entries()].filter(([index, { name }]) => {
     const progress = job.sources[index];
@@ -75,7 +75,8 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
     progress.state = 'reading';
     const host = hostOf(source);
     const report = (silent.get(host) ?? 0) < MOST_SILENCES ? await ask(index, source, progress) : NOT_ASKED;
-    silent.set(host, isAway(report) ? (silent.get(host) ?? 0) + 1 : 0);
+    const isWhole = report.error === null || report.reached !== false;
+    silent.set(host, isWhole ? 0 : (silent.get(host) ?? 0) + 1);
     progress.state = isBad(report) ? 'failed' : 'done';
     progress.error = report.error;
     readings.push({ source, progress, report, fresh: progress.fresh });

@@ -6,19 +6,21 @@ import { createCertificates } from '../certificates.ts';
 import { listening, stopperOf } from '../servers/listening.ts';
 import { startGatewayFarm } from './farm.ts';
 
-/** `statusFor`: what the site answers an exit, 0 for nothing. */
+/** `statusFor`: what the site answers an exit, 0 for nothing; if negative, only the beginning of such an answer. */
 export async function startBanningSite(count: number, statusFor: (exit: string, path: string) => number) {
   const certificates = await createCertificates();
   const seen: string[] = [];
   const answer: RequestListener = (request, response) => {
-    const exit = farm.exitOf(request.socket.remotePort ?? 0) ?? '';
+    const exit = exitOf(request.socket.remotePort);
     seen.push(exit);
     const status = statusFor(exit, request.url ?? '');
     if (status > 0) response.writeHead(status, { connection: 'close' }).end(exit);
+    if (status < 0) response.writeHead(-status, { 'content-length': 1_000 }).write(exit);
   };
   const http = createHttpServer(answer);
   const https = createHttpsServer(certificates.good, answer);
   const farm = startGatewayFarm(() => 'http');
+  const exitOf = (port = 0) => farm.exitOf(port) ?? '';
   const stops = [stopperOf(http), stopperOf(https), farm.stop];
   const [httpPort, httpsPort] = await Promise.all([listening(http), listening(https)]);
   return {
@@ -31,6 +33,7 @@ export async function startBanningSite(count: number, statusFor: (exit: string, 
     ca: certificates.ca,
     /** Exits that have reached the site, in order. */
     seen,
+    exitOf,
     close() {
       for (const stop of stops) stop();
     },

@@ -72,7 +72,7 @@ export function createNetwork(): Network {
   return network;
 }
 
-/** Lists by name: `['http://192.0.2.1:80']`, or an error. */
+/** Lists by name: `['http://192.0.2.1:80']`, or an error, whose cause is the number of entries before it. */
 export type Lists = Record<string, string[] | Error>;
 
 /**
@@ -98,7 +98,7 @@ export async function createPool(
   const readSource: ReadSource = async ({ name }, { onCandidate }) => {
     const list = lists[name] ?? [];
     if (list instanceof Error)
-      return { found: 0, rejected: 0, bytes: 0, error: list.message, reached: false };
+      return { found: Number(list.cause ?? 0), rejected: 0, bytes: 0, error: list.message, reached: false };
     for (const url of list) {
       const { protocol, ip, port, login = null } = endpointOf(url);
       onCandidate(protocol as Kind, ip, port, null, login);
