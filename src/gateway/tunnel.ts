@@ -139,13 +139,6 @@ export class Tunnel implements Served {
     const follow = recordFollower();
     let isProven = false;
     let isWithin = false;
-    let isCut = false;
-    const judge = (isBroken: boolean) => {
-      if (isCut || !isProven || !isWithin || !(isBroken || monotonic() - relay.cameAt >= CUT_MS)) return;
-      isCut = true;
-      const since = isBroken ? monotonic() : relay.cameAt;
-      lane.ended(member, rest, true, { began: relay.startedAt, since, session });
-    };
     const prove = () => {
       isProven = true;
       settle();
@@ -170,10 +163,7 @@ export class Tunnel implements Served {
       client: client.socket,
       upstream: socket,
       monotonic,
-      onLook(now) {
-        handshake?.look(now);
-        judge(false);
-      },
+      onLook: (now) => handshake?.look(now),
       onBytes(direction, bytes) {
         desk.meter.bytes(direction, bytes.length);
         handshake?.moved(direction, bytes.length, relay.movedAt);
@@ -186,9 +176,12 @@ export class Tunnel implements Served {
         member.busy--;
         settle();
         handshake?.ended(endedBy, monotonic());
-        judge(endedBy === 'upstream');
-        if (isProven && !isCut)
-          lane.ended(member, rest, false, { began: relay.startedAt, since: 0, session });
+        if (!isProven) return;
+        // A pause that ended in time says nothing, so what stands still is judged by who gives up.
+        const isBroken = endedBy === 'upstream';
+        const isCut = isWithin && (isBroken || monotonic() - relay.cameAt >= CUT_MS);
+        const since = isBroken ? monotonic() : relay.cameAt;
+        lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });
       },
     });
     desk.carriers.add(relay);
