@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { createRandom } from '../random.ts';
-import { photo } from './images.ts';
+import { photo } from '../../test/support/images/images.ts';
+import { createRandom } from '../../test/support/random.ts';
 
 /** Some three transfers of a picture break. */
 const ASKS_EACH = 6;
