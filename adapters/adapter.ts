@@ -104,7 +104,6 @@ interface OpenLimiter {
 
 /** The result of a repair. */
 export interface Repaired {
-  /** Number of readable entries, by kind. */
   rows: Record<string, number>;
   /** Kinds of which some or all entries could not be read. */
   torn: string[];

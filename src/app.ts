@@ -56,7 +56,6 @@ export interface AppOptions {
   cors?: Cors | undefined;
   /** Recognises tokens. Default: none are recognised. */
   holders?: Holders;
-  /** True if uploading needs a token. */
   uploadNeedsToken?: boolean;
   /** Routes of the server itself, such as those for its administrator. */
   routes?: readonly Route[];
@@ -67,14 +66,7 @@ export interface AppOptions {
 /** What monitors ask for every few seconds: logged as `debug` while it succeeds. */
 const PROBES = new Set(['/livez', '/readyz', '/metrics']);
 
-export interface App {
-  /** Answers one request. Never throws or rejects. */
-  handle(request: Request, peerOf: PeerOf): Response | Promise<Response>;
-  /** Returns the OpenAPI document. */
-  describe(): Promise<object>;
-}
-
-export function createApp(options: AppOptions): App {
+export function createApp(options: AppOptions) {
   const { contexts, patience, log, now, cors, web } = options;
   const rights = createRights({
     holders: options.holders,
@@ -139,7 +131,8 @@ export function createApp(options: AppOptions): App {
     }
     const envelope = errorResponse(error, requestId);
     const isForeign = dialect ?? table.at(request.url).of(request.method).route.dialect?.(request);
-    if (envelope.status === 401 || isForeign || !isForPerson(request)) return envelope;
+    const isPassword = envelope.status === 401 && error.code !== 'unauthorized';
+    if (isPassword || isForeign || !isForPerson(request)) return envelope;
     return errorPage(web.siteOf(request), error, envelope, requestId);
   }
 
@@ -159,10 +152,14 @@ export function createApp(options: AppOptions): App {
   }
 
   return {
+    /** Returns the OpenAPI document. */
     describe,
-    handle: (request, peerOf) => run(begin(request, peerOf)),
+    /** Answers one request. Never throws or rejects. */
+    handle: (request: Request, peerOf: PeerOf) => run(begin(request, peerOf)),
   };
 }
+
+export type App = ReturnType<typeof createApp>;
 
 /** Creates the function that decides at the start what is done with each request of a route. */
 function createPlanner(options: AppOptions, rights: Rights, router: Router): (route: Matched) => Plan {
@@ -264,7 +261,6 @@ function createDispatch({ inFlight, metrics }: AppOptions, router: Router): Step
   };
 }
 
-/** Returns all routes, and how they are described. */
 function allRoutes(options: AppOptions, { neededBy }: Pick<Rights, 'neededBy'>) {
   const { web, features, version, publicUrl } = options;
   const described = describedRoutes(options);

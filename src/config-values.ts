@@ -314,7 +314,6 @@ export function hosts(description: string) {
   );
 }
 
-/** Names for common networks. */
 const NAMED_NETWORKS: Record<string, readonly string[]> = {
   loopback: ['127.0.0.0/8', '::1'],
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],

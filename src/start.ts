@@ -6,6 +6,7 @@ import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
 import { warn } from './findings/finding.ts';
 import { answering } from './findings/readiness.ts';
+import { auditLogFindings } from './findings/settings.ts';
 import { logDurability } from './findings/stores.ts';
 import { createClients } from './http/client/clients.ts';
 import { createProxyTrust } from './http/client/proxy-trust.ts';
@@ -128,6 +129,7 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
         : []),
       ...features.flatMap(({ health }) => health),
       answering('Acts are not finished, or AUDIT_LOG does not take them.', audit.demandFinished),
+      { silence: warn('AUDIT_LOG is not known.'), look: () => auditLogFindings(config) },
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];
     describeFindings(metrics, health);
@@ -157,6 +159,7 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
       begin() {
         for (const feature of features) feature.begin();
         audit.start();
+        void auditLogFindings(config).then(([found]) => found && log('warn', found.text));
         void logDurability({ ...access, config, clock: systemClock }, stopping.signal);
       },
       stop(server) {

@@ -28,28 +28,12 @@ export function behind(first: number): string {
   return `created_at <= $${first} AND (created_at < $${first} OR id > $${first + 1})`;
 }
 
-/** A statement and its values. */
 interface Statement {
   text: string;
   values: Value[];
 }
 
-/** Statements that change images together with their counts and search index. */
-export interface ImageRows {
-  /** Returns a row if the image did not exist. */
-  insert(image: ImageRecord, mark: string, part: number): Statement;
-  /**
-   * Deletes the rows of `images` that match `condition`, leaves tombstones, and returns the IDs. `ended`: the image
-   * expired or was used up.
-   */
-  remove(condition: string, ended: boolean): string;
-  /** Updates an image whose row is locked and looked like `before`. */
-  change(before: ImageRecord, image: ImageRecord): Statement[];
-  /** Adds images to the search index. */
-  index(images: readonly ImageRecord[]): Statement;
-}
-
-export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): ImageRows {
+export function createImageRows({ table }: Pick<PostgresConnection, 'table'>) {
   const [images, texts, counts] = [table('images'), table('image_text'), table('image_counts')];
   const [tombstones, views] = [table('tombstones'), table('image_views')];
   const columns = FIELDS.map(columnOf).join(', ');
@@ -92,14 +76,19 @@ export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): I
   }
 
   return {
-    insert(image, mark, part) {
+    /** Returns a row if the image did not exist. */
+    insert(image: ImageRecord, mark: string, part: number): Statement {
       const text = visibilityOf(image) === 'public' ? searchedText(image) : '';
       const facts = FIELDS.map((field) => image[field]);
       const more = [image.expiresAt, mark, part % PARTS, text, arrayOf(gramsOf(text))];
       return { text: insert, values: [...facts, ...more] };
     },
 
-    remove: (condition, ended) => `WITH gone AS (
+    /**
+     * Deletes the rows of `images` that match `condition`, leaves tombstones, and returns the IDs. `ended`: the image
+     * expired or was used up.
+     */
+    remove: (condition: string, ended: boolean) => `WITH gone AS (
         DELETE FROM ${images} WHERE ${condition} RETURNING id, format, size, ${VISIBILITY} AS visibility
       ), searched AS (DELETE FROM ${texts} WHERE id IN (SELECT id FROM gone)),
       viewed AS (DELETE FROM ${views} WHERE id IN (SELECT id FROM gone)),
@@ -112,7 +101,8 @@ export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): I
       )
       SELECT id FROM gone`,
 
-    change(before, image) {
+    /** Updates an image whose row is locked and looked like `before`. */
+    change(before: ImageRecord, image: ImageRecord): Statement[] {
       const { id, expiresAt, format, size } = image;
       const [from, to] = [visibilityOf(before), visibilityOf(image)];
       const statements: Statement[] = [
@@ -132,6 +122,10 @@ export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): I
       return statements;
     },
 
+    /** Adds images to the search index. */
     index: indexOf,
   };
 }
+
+/** Statements that change images together with their counts and search index. */
+export type ImageRows = ReturnType<typeof createImageRows>;

@@ -5,15 +5,6 @@ import postgres from 'postgres';
 import type { Server } from '../servers.ts';
 import type { PostgresAddress } from './url.ts';
 
-/** Connections to one server. */
-export interface Pool {
-  sql: postgres.Sql;
-  /** Ends the connections gracefully: pending statements are answered, unless that takes longer than a second. */
-  close(): Promise<void>;
-  /** Drops the connections immediately. */
-  drop(): void;
-}
-
 const CONNECT_TIMEOUT_S = 2;
 /** Maximum pause before reconnecting, in s. */
 const MOST_PAUSE_S = 0.5;
@@ -27,10 +18,7 @@ const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
  * prepares its COMMIT, and if a pooler sends that to a session which does not know it, a transaction is rolled back
  * that seems to be committed.
  */
-export async function createPool(
-  address: PostgresAddress & { prepare: boolean },
-  server: Server,
-): Promise<Pool> {
+export async function createPool(address: PostgresAddress & { prepare: boolean }, server: Server) {
   const { user, password, passwordFile, database, rootCertificates, tls, connections, prepare } = address;
   const sockets = new Set<Socket>();
 
@@ -81,9 +69,13 @@ export async function createPool(
   return {
     sql,
     drop,
-    async close() {
+    /** Ends the connections gracefully: pending statements are answered, unless that takes longer than a second. */
+    async close(): Promise<void> {
       await sql.end({ timeout: CLOSE_TIMEOUT_S }).catch(() => {});
       drop();
     },
   };
 }
+
+/** Connections to one server. */
+export type Pool = Awaited<ReturnType<typeof createPool>>;

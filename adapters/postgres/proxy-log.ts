@@ -78,17 +78,7 @@ export function createProxyLog({ table, ask }: PostgresConnection): ChangeLog<Ch
   };
 }
 
-/** Serialises the writes of the pool. */
-export interface ProxyVersions {
-  /** Takes the lock for changes of the pool until the end of the transaction. */
-  lock(ask: Ask): Promise<void>;
-  /** Takes the lock and the next version. */
-  next(ask: Ask): Promise<number>;
-  /** Records that the proxies are removed, and forgets old removals. Needs the lock. */
-  bury(ask: Ask, ids: string): Promise<void>;
-}
-
-export function createProxyVersions({ table }: Pick<PostgresConnection, 'table'>): ProxyVersions {
+export function createProxyVersions({ table }: Pick<PostgresConnection, 'table'>) {
   const [head, gone, marks] = [table('proxy_head'), table('proxies_gone'), table('proxy_marks')];
   const advance = `WITH next AS (UPDATE ${head} SET version = version + 1 RETURNING version),
       forgotten AS (DELETE FROM ${marks} m USING next WHERE m.version <= next.version - ${MARKS})
@@ -96,11 +86,14 @@ export function createProxyVersions({ table }: Pick<PostgresConnection, 'table'>
     ON CONFLICT (version) DO UPDATE SET mark = excluded.mark RETURNING version`;
   const next = async (ask: Ask) => (await ask<{ version: number }>(advance))[0]?.version ?? 0;
   return {
+    /** Takes the lock and the next version. */
     next,
-    async lock(ask) {
+    /** Takes the lock for changes of the pool until the end of the transaction. */
+    async lock(ask: Ask): Promise<void> {
       await ask(`SELECT version FROM ${head} FOR UPDATE`);
     },
-    async bury(ask, ids) {
+    /** Records that the proxies are removed, and forgets old removals. Needs the lock. */
+    async bury(ask: Ask, ids: string): Promise<void> {
       const version = await next(ask);
       await ask(
         `INSERT INTO ${gone} (id, version) SELECT u.id, $1::bigint FROM unnest($2::bigint[]) AS u (id)`,
@@ -114,3 +107,6 @@ export function createProxyVersions({ table }: Pick<PostgresConnection, 'table'>
     },
   };
 }
+
+/** Serialises the writes of the pool. */
+export type ProxyVersions = ReturnType<typeof createProxyVersions>;

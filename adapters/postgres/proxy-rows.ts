@@ -23,16 +23,7 @@ const arrays = <F extends Field>(drafts: readonly Pick<ProxyDraft, F>[], fields:
   fields.map((field) => arrayOf(drafts.map((draft) => draft[field])));
 
 /** Reads and writes proxies by their endpoints. */
-interface ProxyRows {
-  /** Returns the records of the known endpoints by their keys. */
-  lookup(ask: Ask, endpoints: readonly Endpoint[]): Promise<Map<string, ProxyRecord>>;
-  /** Inserts missing proxies, and returns the IDs. Needs the lock of the version. */
-  insert(ask: Ask, drafts: readonly ProxyDraft[], version: number): Promise<Map<string, number>>;
-  /** Replaces records by ID, except those that were checked later, but not in the future. */
-  replace(ask: Ask, drafts: readonly (ProxyDraft & { id: number })[], version: number): Promise<void>;
-}
-
-export function createProxyRows({ table }: Pick<PostgresConnection, 'table'>): ProxyRows {
+export function createProxyRows({ table }: Pick<PostgresConnection, 'table'>) {
   const proxies = table('proxies');
   const find = `SELECT ${RECORD} FROM ${proxies} p
     JOIN ${unnested(ENDPOINT, 1)} AS u (${columns(ENDPOINT)})
@@ -47,16 +38,23 @@ export function createProxyRows({ table }: Pick<PostgresConnection, 'table'>): P
       OR p.last_checked > extract(epoch FROM clock_timestamp()) * 1000 + ${SKEW_MS})`;
 
   return {
-    async lookup(ask, endpoints) {
+    /** Returns the records of the known endpoints by their keys. */
+    async lookup(ask: Ask, endpoints: readonly Endpoint[]): Promise<Map<string, ProxyRecord>> {
       const found = await ask<ProxyRecord>(find, arrays(endpoints, ENDPOINT));
       return new Map(found.map((record) => [endpointKey(record), record]));
     },
-    async insert(ask, drafts, version) {
+    /** Inserts missing proxies, and returns the IDs. Needs the lock of the version. */
+    async insert(ask: Ask, drafts: readonly ProxyDraft[], version: number): Promise<Map<string, number>> {
       if (drafts.length === 0) return new Map();
       const added = await ask<ProxyRecord>(insert, [version, ...arrays(drafts, FIELDS)]);
       return new Map(added.map((record) => [endpointKey(record), record.id]));
     },
-    async replace(ask, drafts, version) {
+    /** Replaces records by ID, except those that were checked later, but not in the future. */
+    async replace(
+      ask: Ask,
+      drafts: readonly (ProxyDraft & { id: number })[],
+      version: number,
+    ): Promise<void> {
       if (drafts.length === 0) return;
       await ask(replace, [version, arrayOf(drafts.map(({ id }) => id)), ...arrays(drafts, REPLACED)]);
     },

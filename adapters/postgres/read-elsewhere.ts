@@ -23,23 +23,12 @@ const WRITTEN = `SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8)):
 const REPLAYED = `SELECT timeline_id AS line, coalesce(pg_last_wal_replay_lsn()::text, '0/0') AS place
   FROM pg_control_checkpoint()`;
 
-/** Reads that a replica of the server may answer. */
-interface ReadsElsewhere {
-  /**
-   * Returns the replica's result if it has everything that this copy has written and everything that was written at
-   * least half a second ago; otherwise the primary's. While the primary is unavailable, the replica answers as it is.
-   */
-  read<T>(work: { primary: () => Promise<T>; replica: () => Promise<T> }): Promise<T>;
-  /** Call it after this copy has written. */
-  wrote(): void;
-}
-
 /** `now` in ms; only differences count. */
 export function createReadsElsewhere(
   primary: Pick<PostgresConnection, 'ask'>,
   replica: Pick<PostgresConnection, 'ask'>,
   now: () => number = () => performance.now(),
-): ReadsElsewhere {
+) {
   /** The primary's position at that time. */
   let wanted: Position & { at: number } = { line: 0, place: '0/0', at: Number.NEGATIVE_INFINITY };
   let replayed: Position = { line: 0, place: '0/0' };
@@ -74,7 +63,11 @@ export function createReadsElsewhere(
   }
 
   return {
-    async read(work) {
+    /**
+     * Returns the replica's result if it has everything that this copy has written and everything that was written at
+     * least half a second ago; otherwise the primary's. While the primary is unavailable, the replica answers as it is.
+     */
+    async read<T>(work: { primary: () => Promise<T>; replica: () => Promise<T> }): Promise<T> {
       if (isPaused('primary')) return work.replica();
       try {
         await look();
@@ -91,13 +84,17 @@ export function createReadsElsewhere(
       });
     },
 
-    wrote() {
+    /** Call it after this copy has written. */
+    wrote(): void {
       writes++;
       // If the write succeeded, the primary is back, and its replica may not have it yet.
       awayAt.primary = Number.NEGATIVE_INFINITY;
     },
   };
 }
+
+/** Reads that a replica of the server may answer. */
+type ReadsElsewhere = ReturnType<typeof createReadsElsewhere>;
 
 const isAway = (error: unknown) => error instanceof AppError && error.code === 'unavailable';
 

@@ -22,19 +22,6 @@ export interface Script {
   sha: string;
 }
 
-/** One server or cluster, shared by all stores of the process. Failures reject with `AppError('unavailable')`. */
-export interface RedisConnection {
-  /**
-   * Returns the name of a key. Keys of one group share a slot of a cluster, so that one script can use them together.
-   */
-  key(group: string, name: string): string;
-  call(repeat: Repeat, command: string, ...args: Arg[]): Promise<unknown>;
-  run(repeat: Repeat, script: Script, keys: string[], args: Arg[]): Promise<unknown>;
-  /** Sends the command, which may be repeated, to each server with records: one, or the masters of a cluster. */
-  ask(command: string, ...args: Arg[]): Promise<unknown[]>;
-  close(): Promise<void>;
-}
-
 const COMMAND_TIMEOUT_MS = 2500;
 /** Opening may take this much longer than a command. */
 const OPEN_MS = 2000;
@@ -83,16 +70,19 @@ function isReady(client: Redis | Cluster): boolean {
   return parts.every(({ status }) => status === 'ready');
 }
 
-function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number): RedisConnection {
+function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number) {
   const send = (command: string, args: Arg[]) => client.call(command, args);
   const retry = createRetry(RETRY_FOR_MS, { classify, failure });
   const persist = <T>(repeat: Repeat, attempt: () => Promise<T>) =>
     retry(repeat, () => within(limitMs, attempt()));
 
   return {
-    key: (group, name) => `{${prefix}:${group}}:${name}`,
-    call: (repeat, command, ...args) => persist(repeat, () => send(command, args)),
-    run: (repeat, { lua, sha }, keys, args) =>
+    /**
+     * Returns the name of a key. Keys of one group share a slot of a cluster, so that one script can use them together.
+     */
+    key: (group: string, name: string) => `{${prefix}:${group}}:${name}`,
+    call: (repeat: Repeat, command: string, ...args: Arg[]) => persist(repeat, () => send(command, args)),
+    run: (repeat: Repeat, { lua, sha }: Script, keys: string[], args: Arg[]) =>
       persist(repeat, async () => {
         try {
           return await send('EVALSHA', [sha, keys.length, ...keys, ...args]);
@@ -101,15 +91,19 @@ function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number
           return await send('EVAL', [lua, keys.length, ...keys, ...args]);
         }
       }),
-    ask(command, ...args) {
+    /** Sends the command, which may be repeated, to each server with records: one, or the masters of a cluster. */
+    ask(command: string, ...args: Arg[]): Promise<unknown[]> {
       const servers = client instanceof Redis ? [client] : client.nodes('master');
       return Promise.all(servers.map((server) => persist('safe', () => server.call(command, args))));
     },
-    async close() {
+    async close(): Promise<void> {
       client.disconnect();
     },
   };
 }
+
+/** One server or cluster, shared by all stores of the process. Failures reject with `AppError('unavailable')`. */
+export type RedisConnection = ReturnType<typeof wrap>;
 
 /** Replies with which a server refuses a command before doing anything. */
 const REFUSALS =

@@ -5,28 +5,14 @@ const MOST_NAMED = 20;
 /** Number of records remembered, and so the maximum count. */
 const MOST_KNOWN = 10_000;
 
-/**
- * Records that cannot be read: damaged, or of an unknown version. They are skipped, so that one of them stops nothing
- * else.
- */
-export interface Unreadable {
-  /** Returns the result of the work. If it throws, records the record as unreadable and returns `null`. */
-  read<T>(id: string, work: () => T): T | null;
-  /** Called when the record was removed. */
-  forget(id: string): void;
-  /** Returns the number found and not read successfully since, up to ten thousand. */
-  count(): number;
-}
-
 /** The condition of a store with a replica, as this process has seen it. */
 export interface ReplicaCondition {
-  /** Number of unreadable records. */
   unreadable(): number;
   /** Returns how outdated the replica is if it could not read from the server, in ms. */
   lagMs(): number;
 }
 
-export function createUnreadable(kind: string, log: Log): Unreadable {
+export function createUnreadable(kind: string, log: Log) {
   const known = new Set<string>();
   let named = 0;
 
@@ -40,7 +26,8 @@ export function createUnreadable(kind: string, log: Log): Unreadable {
   }
 
   return {
-    read(id, work) {
+    /** Returns the result of the work. If it throws, records the record as unreadable and returns `null`. */
+    read<T>(id: string, work: () => T): T | null {
       try {
         const result = work();
         if (known.size > 0) known.delete(id);
@@ -50,9 +37,17 @@ export function createUnreadable(kind: string, log: Log): Unreadable {
         return null;
       }
     },
-    forget(id) {
+    /** Called when the record was removed. */
+    forget(id: string): void {
       if (known.size > 0) known.delete(id);
     },
+    /** Returns the number found and not read successfully since, up to ten thousand. */
     count: () => known.size,
   };
 }
+
+/**
+ * Records that cannot be read: damaged, or of an unknown version. They are skipped, so that one of them stops nothing
+ * else.
+ */
+export type Unreadable = ReturnType<typeof createUnreadable>;

@@ -2,18 +2,11 @@ import type { Runtime, SqliteThread, SqliteValue } from '../../src/runtime/runti
 import { translate } from './errors.ts';
 
 /** A connection to a database file in a separate thread, opened on first use. */
-interface Aside {
-  /** Runs the statement after all earlier ones. Rejects with `AppError` if the storage fails; see `errors.ts`. */
-  all<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]>;
-  /** Resolves when the file is closed. */
-  close(): Promise<void>;
-}
-
 export function createAside(
   openThread: NonNullable<Runtime['openSqliteThread']>,
   path: string,
   settings: readonly string[],
-): Aside {
+) {
   let thread: SqliteThread | null = null;
 
   async function opened(): Promise<SqliteThread> {
@@ -25,13 +18,15 @@ export function createAside(
   }
 
   return {
-    async all<Row>(sql: string, ...values: SqliteValue[]) {
+    /** Runs the statement after all earlier ones. Rejects with `AppError` if the storage fails; see `errors.ts`. */
+    async all<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]> {
       try {
         return (await (await opened()).all(sql, ...values)) as Row[];
       } catch (error) {
         throw translate(error);
       }
     },
+    /** Resolves when the file is closed. */
     close: async () => thread?.close(),
   };
 }

@@ -53,7 +53,6 @@ async function checkPages(database: Database, path: string): Promise<void> {
   }
 }
 
-/** Returns the error for a damaged file. */
 function damaged(path: string, cause: unknown): AppError {
   return new AppError(
     'unavailable',

@@ -13,44 +13,6 @@ import { watchPresence } from './presence.ts';
 import { FOR_DELETIONS, type Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
 
-/** A prepared statement whose rows are plain objects on every runtime. `Row` is what its SQL selects. */
-interface Statement<Row> {
-  get(...values: SqliteValue[]): Row | null;
-  all(...values: SqliteValue[]): Row[];
-  run(...values: SqliteValue[]): void;
-}
-
-/**
- * One connection to the database file, used by all stores of the process. All but `onDisk` is synchronous: nothing
- * interrupts a store between two `await`s. Storage failures throw `AppError`; see `errors.ts`.
- */
-export interface Database {
-  /** Prepares the statement, or returns it from the cache. */
-  prepare<Row = unknown>(sql: string): Statement<Row>;
-  /**
-   * Runs the work in one write transaction, all or nothing; inside another one it becomes part of that. Throws
-   * `unavailable` if the file was removed.
-   */
-  transaction<T>(work: () => T): T;
-  /** Like `transaction`, for work that removes something: if the disk is full, it uses the reserved space. */
-  freeing<T>(work: () => T): T;
-  /** The same for small writes that must not wait until there is space, and leave a part of it to deletions. */
-  urgent<T>(work: () => T): T;
-  /** Runs the work on one snapshot, unaffected by other processes' writes. */
-  snapshot<T>(work: () => T): T;
-  /** Resolves when everything committed would survive a power failure. */
-  onDisk(): Promise<void>;
-  /** Returns what is wrong with the file itself, as a sentence for the operator; `null` if it is in place. */
-  fileFault(): Message | null;
-  /**
-   * Runs a possibly slow query, over another connection in a separate thread if the file allows that. It sees
-   * everything committed before.
-   */
-  readAside<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]>;
-  /** Resolves when all connections to the file are closed. */
-  close(): Promise<void>;
-}
-
 /** How long a writer waits for another process. Short, because it blocks the event loop. */
 const BUSY_TIMEOUT_MS = 500;
 
@@ -189,14 +151,14 @@ function createPrivate(path: string): void {
 const inPlace = () => null;
 
 interface Surroundings {
-  fileFault?: Database['fileFault'];
+  fileFault?: () => Message | null;
   reserve?: Reserve | undefined;
   /** What `onDisk` waits for. Known only once SQLite has created the log. */
   log?: LogSync;
 }
 
 /** Wraps an open, configured connection. */
-export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): Database {
+export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}) {
   const { fileFault = inPlace, reserve } = surroundings;
   const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
@@ -279,15 +241,31 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): D
   const prepare = <Row>(sql: string) => toStatement<Row>(cached(sql));
 
   return {
+    /** Prepares the statement, or returns it from the cache. */
     prepare,
+    /**
+     * Runs the work in one write transaction, all or nothing; inside another one it becomes part of that. Throws
+     * `unavailable` if the file was removed.
+     */
     transaction,
-    freeing: (work) => withReserve(work),
-    urgent: (work) => withReserve(work, FOR_DELETIONS),
-    snapshot: (work) => inside(() => run('BEGIN'), work),
-    readAside: async <Row>(sql: string, ...values: SqliteValue[]) => prepare<Row>(sql).all(...values),
+    /** Like `transaction`, for work that removes something: if the disk is full, it uses the reserved space. */
+    freeing: <T>(work: () => T): T => withReserve(work),
+    /** The same for small writes that must not wait until there is space, and leave a part of it to deletions. */
+    urgent: <T>(work: () => T): T => withReserve(work, FOR_DELETIONS),
+    /** Runs the work on one snapshot, unaffected by other processes' writes. */
+    snapshot: <T>(work: () => T): T => inside(() => run('BEGIN'), work),
+    /**
+     * Runs a possibly slow query, over another connection in a separate thread if the file allows that. It sees
+     * everything committed before.
+     */
+    readAside: async <Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]> =>
+      prepare<Row>(sql).all(...values),
+    /** Resolves when everything committed would survive a power failure. */
     onDisk: async () => surroundings.log?.done(),
+    /** Returns what is wrong with the file itself, as a sentence for the operator; `null` if it is in place. */
     fileFault,
-    async close() {
+    /** Resolves when all connections to the file are closed. */
+    async close(): Promise<void> {
       for (const statement of statements.values()) statement.finalize?.();
       driver.close();
       surroundings.log?.close();
@@ -295,14 +273,21 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): D
   };
 }
 
-function toStatement<Row>(statement: SqliteStatement): Statement<Row> {
+/**
+ * One connection to the database file, used by all stores of the process. All but `onDisk` is synchronous: nothing
+ * interrupts a store between two `await`s. Storage failures throw `AppError`; see `errors.ts`.
+ */
+export type Database = ReturnType<typeof wrap>;
+
+/** A prepared statement whose rows are plain objects on every runtime. `Row` is what its SQL selects. */
+function toStatement<Row>(statement: SqliteStatement) {
   return {
-    get(...values) {
+    get(...values: SqliteValue[]): Row | null {
       const row = guard(() => statement.get(...values)) ?? null;
       return row === null ? null : (plain<Row>([row])[0] ?? null);
     },
-    all: (...values) => plain<Row>(guard(() => statement.all(...values))),
-    run: (...values) => {
+    all: (...values: SqliteValue[]) => plain<Row>(guard(() => statement.all(...values))),
+    run: (...values: SqliteValue[]): void => {
       guard(() => statement.run(...values));
     },
   };

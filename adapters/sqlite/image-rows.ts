@@ -12,20 +12,7 @@ const COLUMNS = FIELDS.map(columnOf).join(', ');
 /** Columns that make a row an `ImageRecord`. */
 export const RECORD = FIELDS.map((field) => `${columnOf(field)} AS ${field}`).join(', ');
 
-/** Changes images together with the search index. Must be called in a transaction. */
-export interface ImageRows {
-  /** Inserts a new image; `position`: its position, if the caller knows it. */
-  insert(image: ImageRecord, position?: number): void;
-  /** Returns false if there was none. */
-  remove(id: string): boolean;
-  /** Returns the changed record; `null` if there is none. */
-  change(id: string, change: ImageChange): ImageRecord | null;
-}
-
-export function createImageRows(
-  database: Database,
-  search: Pick<ImageSearch, 'add' | 'remove' | 'move'>,
-): ImageRows {
+export function createImageRows(database: Database, search: Pick<ImageSearch, 'add' | 'remove' | 'move'>) {
   const insertRow = database.prepare(
     `INSERT INTO images (pos, ends_at, ${COLUMNS}) VALUES (?, ?, ${FIELDS.map(() => '?').join(', ')})`,
   );
@@ -49,19 +36,22 @@ export function createImageRows(
   });
 
   return {
-    insert(image, position = place(image)) {
+    /** Inserts a new image; `position`: its position, if the caller knows it. */
+    insert(image: ImageRecord, position: number = place(image)): void {
       insertRow.run(position, image.expiresAt, ...FIELDS.map((field) => image[field]));
       forgetEnd.run(image.id);
       if (visibilityOf(image) === 'public') search.add(position, image);
     },
 
-    remove(id) {
+    /** Returns false if there was none. */
+    remove(id: string): boolean {
       const [gone] = deleteRow.all(id);
       if (gone?.listed) search.remove(gone.pos);
       return gone !== undefined;
     },
 
-    change(id, change) {
+    /** Returns the changed record; `null` if there is none. */
+    change(id: string, change: ImageChange): ImageRecord | null {
       const found = before.get(id);
       if (!found) return null;
       const { pos, listed, ...record } = found;
@@ -76,3 +66,6 @@ export function createImageRows(
     },
   };
 }
+
+/** Changes images together with the search index. Must be called in a transaction. */
+export type ImageRows = ReturnType<typeof createImageRows>;

@@ -8,24 +8,6 @@ import {
 } from '../../src/image/records/searched.ts';
 import type { Database } from './database.ts';
 
-/**
- * Searches the public images with two indexes whose row IDs are the positions of the list, so that matches are in its
- * order. Images below a mark are not indexed yet (they are older than the indexes) and are read one by one; `build`
- * moves the mark down. Every change of the indexes must be in the transaction that changes the images.
- */
-export interface ImageSearch {
-  add(position: number, image: Searched): void;
-  remove(position: number): void;
-  /** Must be called after the image was moved. */
-  move(from: number, to: number): void;
-  /** Returns up to `most` positions of matches below a position, newest first. Other work gets its turn meanwhile. */
-  find(text: string, below: number, most: number): Promise<number[]>;
-  /** Reports whether all images are indexed. */
-  isBuilt(): boolean;
-  /** Indexes all images, leaving half of the time to other work. */
-  build(signal: AbortSignal): Promise<void>;
-}
-
 /** Number of images in one step. */
 export interface SearchSteps {
   /** Images that are not indexed yet, read by a search. */
@@ -47,7 +29,7 @@ interface Position {
   pos: number;
 }
 
-export function createImageSearch(database: Database, steps = STEPS): ImageSearch {
+export function createImageSearch(database: Database, steps = STEPS) {
   const getMark = database.prepare<{ below: number }>('SELECT below FROM image_index');
   const setMark = database.prepare('UPDATE image_index SET below = ?');
   const byPosition = database.prepare<Searched>(
@@ -116,24 +98,27 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
   }
 
   return {
-    add(position, image) {
+    add(position: number, image: Searched): void {
       if (position >= mark()) put(position, image);
     },
 
-    remove(position) {
+    remove(position: number): void {
       if (position >= mark()) drop(position);
     },
 
-    move(from, to) {
+    /** Must be called after the image was moved. */
+    move(from: number, to: number): void {
       const known = mark();
       if (from >= known) drop(from);
       const image = to >= known ? byPosition.get(to) : null;
       if (image) put(to, image);
     },
 
+    /** Reports whether all images are indexed. */
     isBuilt: () => mark() === 0,
 
-    async find(text, below, most) {
+    /** Returns up to `most` positions of matches below a position, newest first. Other work gets its turn meanwhile. */
+    async find(text: string, below: number, most: number): Promise<number[]> {
       const found: number[] = [];
       const pattern = patternOf(text);
       if (!pattern) return found;
@@ -160,7 +145,8 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
       return found;
     },
 
-    async build(signal) {
+    /** Indexes all images, leaving half of the time to other work. */
+    async build(signal: AbortSignal): Promise<void> {
       for (let done = mark() === 0; !done && !signal.aborted; ) {
         const startedAt = performance.now();
         done = buildStep();
@@ -169,6 +155,13 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
     },
   };
 }
+
+/**
+ * Searches the public images with two indexes whose row IDs are the positions of the list, so that matches are in its
+ * order. Images below a mark are not indexed yet (they are older than the indexes) and are read one by one; `build`
+ * moves the mark down. Every change of the indexes must be in the transaction that changes the images.
+ */
+export type ImageSearch = ReturnType<typeof createImageSearch>;
 
 /** The index has sequences of three characters, so shorter texts are not in it. */
 const GRAM = 3;
@@ -196,7 +189,6 @@ const MOST_ASKED = 24;
 
 /** How to find a text. */
 interface Pattern {
-  /** Words that a match contains. */
   needles: readonly string[];
   /** The indexes to use, each with its query. */
   matches: ReadonlyMap<'image_text' | 'image_short', string>;

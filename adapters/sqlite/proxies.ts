@@ -225,22 +225,15 @@ function countries(rows: readonly CountRow[]): string[] {
 /** Maximum delay until a write of another process is noticed. */
 const VERSION_MS = 20;
 
-/** The version of the pool, which every write advances. */
-interface ProxyVersion {
-  /** Returns the version, cached for a moment because reading the file costs as much as the rest of a request. */
-  read(): string;
-  /** Must be called in the transaction of a write. */
-  advance(): void;
-}
-
-function createProxyVersion(database: Database): ProxyVersion {
+function createProxyVersion(database: Database) {
   const stored = database.prepare<{ value: number }>('SELECT value FROM proxy_version');
   const increment = database.prepare('UPDATE proxy_version SET value = value + 1');
   /** The cached version; `null` after a write of this process. */
   let known: string | null = null;
 
   return {
-    read() {
+    /** Returns the version, cached for a moment because reading the file costs as much as the rest of a request. */
+    read(): string {
       if (known === null) {
         known = String(stored.get()?.value ?? 0);
         setTimeout(() => {
@@ -249,9 +242,13 @@ function createProxyVersion(database: Database): ProxyVersion {
       }
       return known;
     },
-    advance() {
+    /** Must be called in the transaction of a write. */
+    advance(): void {
       known = null;
       increment.run();
     },
   };
 }
+
+/** The version of the pool, which every write advances. */
+type ProxyVersion = ReturnType<typeof createProxyVersion>;

@@ -4,25 +4,10 @@ import type { Database } from './database.ts';
 import { RECORD } from './proxy-rows.ts';
 import { type Access, countQuery, idsQuery, needsRows, pageQuery, type Sql, where } from './proxy-sql.ts';
 
-/** Queries of the pool by a single statement. */
-export interface ProxyQueries {
-  select<Row>(query: Sql): Row[];
-  count(filter: ProxyFilter): number;
-  page(query: ProxyQuery): number[];
-  /** Returns the IDs of all matches. Default: in any order. */
-  ids(filter: ProxyFilter, sort?: Sort): number[];
-  /** Reports whether a walk in the order of `dependable` would read many rows for each of the matches. */
-  areRare(filter: ProxyFilter): boolean;
-  /** Returns the records of the IDs, in order, if they exist and match. */
-  load(ids: readonly number[], filter: ProxyFilter): ProxyRecord[];
-  /** Removes a condition that every record of a pool without logins meets, because counting it would need a walk. */
-  simplified(filter: ProxyFilter): ProxyFilter;
-}
-
 /** Rows that are read in their order in the time in which an index finds one of them. */
 const ROWS = 9;
 
-export function createProxyQueries(database: Database): ProxyQueries {
+export function createProxyQueries(database: Database) {
   const anyLogin = database.prepare<{ id: number }>('SELECT id FROM proxies WHERE login IS NOT NULL LIMIT 1');
   const select = <Row>({ text, values }: Sql) => database.prepare<Row>(text).all(...values);
   const idsOf = (query: Sql) => select<{ id: number }>(query).map(({ id }) => id);
@@ -36,12 +21,16 @@ export function createProxyQueries(database: Database): ProxyQueries {
 
   return {
     select,
-    count: (filter) => counted(filter, accessTo(filter)),
-    page: (query) => idsOf(pageQuery(query, accessTo(query.filter, query.sort))),
-    ids: (filter, sort) => idsOf(idsQuery(filter, accessTo(filter, sort), sort)),
-    areRare: (filter) => accessTo(filter) === 'rows' && counted(filter, 'rows') * ROWS < most(filter),
+    count: (filter: ProxyFilter) => counted(filter, accessTo(filter)),
+    page: (query: ProxyQuery) => idsOf(pageQuery(query, accessTo(query.filter, query.sort))),
+    /** Returns the IDs of all matches. Default: in any order. */
+    ids: (filter: ProxyFilter, sort?: Sort) => idsOf(idsQuery(filter, accessTo(filter, sort), sort)),
+    /** Reports whether a walk in the order of `dependable` would read many rows for each of the matches. */
+    areRare: (filter: ProxyFilter) =>
+      accessTo(filter) === 'rows' && counted(filter, 'rows') * ROWS < most(filter),
 
-    load(ids, filter) {
+    /** Returns the records of the IDs, in order, if they exist and match. */
+    load(ids: readonly number[], filter: ProxyFilter): ProxyRecord[] {
       const { text, values } = where(filter);
       return select({
         // json_each also has an id.
@@ -51,7 +40,8 @@ export function createProxyQueries(database: Database): ProxyQueries {
       });
     },
 
-    simplified(filter) {
+    /** Removes a condition that every record of a pool without logins meets, because counting it would need a walk. */
+    simplified(filter: ProxyFilter): ProxyFilter {
       if (filter.login !== false || anyLogin.get() !== null) return filter;
       const { login: _, ...rest } = filter;
       return rest;
@@ -59,10 +49,12 @@ export function createProxyQueries(database: Database): ProxyQueries {
   };
 }
 
+/** Queries of the pool by a single statement. */
+export type ProxyQueries = ReturnType<typeof createProxyQueries>;
+
 interface Draw {
   ids: ProxyQueries['ids'];
   filter: ProxyFilter;
-  /** Number of matches. */
   total: number;
   /** Default: all. */
   limit?: number;

@@ -5,26 +5,6 @@ import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import { isSecret } from '../lib/secret.ts';
 import { isTokenLike, type Token, type Tokens } from './tokens.ts';
 
-/** Recognises tokens, and enforces their roles and limits. */
-export interface Holders {
-  /** Returns the facts of a token, or `null` for any other text. */
-  identify(bearer: string): Promise<Token | null>;
-  /**
-   * Counts a use of a token and its bytes, `null` if unknown. Rejects with `rate_limited` beyond its rate or quota.
-   */
-  charge(token: Token, bytes: number | null): Promise<void>;
-  /** Counts further bytes of the same use. */
-  countBytes(token: Token, bytes: number): Promise<void>;
-  /**
-   * Stops who guesses. What looks like an issued token always passes: nobody can guess one, and it must work beside a
-   * colleague's that was revoked.
-   * @throws {AppError} `rate_limited` while the client has sent too many wrong tokens.
-   */
-  demandCalm(peer: string, token: string): void;
-  /** Counts an invalid token. Rejects with `rate_limited` if there were too many. */
-  countWrong(peer: string): Promise<void>;
-}
-
 interface HoldersOptions {
   tokens: Pick<Tokens, 'verify'>;
   limiter: RateLimiter;
@@ -32,7 +12,6 @@ interface HoldersOptions {
   now: () => number;
   /** How many bytes a body of unknown length counts, at most the whole quota. */
   mostBytes: number;
-  /** Called for each use of a token. */
   onUse?: (id: string) => void;
   /** A token from the settings that also allows uploads. */
   uploader?: string | undefined;
@@ -57,7 +36,7 @@ const UPLOADER: Token = {
   createdAt: 0,
 };
 
-export function createHolders(options: HoldersOptions): Holders {
+export function createHolders(options: HoldersOptions) {
   const { tokens, limiter, mostBytes, now, onUse } = options;
   const isUploader = isSecret(options.uploader);
   /** Until when a client network is blocked, in the order of blocking. */
@@ -74,7 +53,8 @@ export function createHolders(options: HoldersOptions): Holders {
   }
 
   return {
-    async identify(bearer) {
+    /** Returns the facts of a token, or `null` for any other text. */
+    async identify(bearer: string): Promise<Token | null> {
       if (isUploader(bearer)) return UPLOADER;
       if (!isTokenLike(bearer)) return null;
       for (const role of ['admin', 'moderator', 'upload', 'gateway'] as const) {
@@ -84,15 +64,24 @@ export function createHolders(options: HoldersOptions): Holders {
       return null;
     },
 
-    async charge(token, bytes) {
+    /**
+     * Counts a use of a token and its bytes, `null` if unknown. Rejects with `rate_limited` beyond its rate or quota.
+     */
+    async charge(token: Token, bytes: number | null): Promise<void> {
       onUse?.(token.id);
       await take('rate', token, 1);
       await take('quota', token, bytes ?? Math.min(mostBytes, token.quota?.capacity ?? 0));
     },
 
-    countBytes: (token, bytes) => take('quota', token, bytes),
+    /** Counts further bytes of the same use. */
+    countBytes: (token: Token, bytes: number) => take('quota', token, bytes),
 
-    demandCalm(peer, token) {
+    /**
+     * Stops who guesses. What looks like an issued token always passes: nobody can guess one, and it must work beside a
+     * colleague's that was revoked.
+     * @throws {AppError} `rate_limited` while the client has sent too many wrong tokens.
+     */
+    demandCalm(peer: string, token: string): void {
       if (isTokenLike(token)) return;
       const network = clientNetwork(peer);
       const until = blocked.get(network);
@@ -102,7 +91,8 @@ export function createHolders(options: HoldersOptions): Holders {
       blocked.delete(network);
     },
 
-    async countWrong(peer) {
+    /** Counts an invalid token. Rejects with `rate_limited` if there were too many. */
+    async countWrong(peer: string): Promise<void> {
       const network = clientNetwork(peer);
       const { allowed, retryAfterMs } = await limiter.take(`wrong-token ${network}`, WRONG);
       if (allowed) return;
@@ -111,6 +101,9 @@ export function createHolders(options: HoldersOptions): Holders {
     },
   };
 }
+
+/** Recognises tokens, and enforces their roles and limits. */
+export type Holders = ReturnType<typeof createHolders>;
 
 function tooMany(retryAfterMs: number): AppError {
   return new AppError('rate_limited', 'Too many wrong tokens from your address; try again later.', {

@@ -11,31 +11,17 @@ type Passed = undefined | Promise<undefined>;
 /** The rules of a route that rights follow from. */
 type Demands = Partial<Pick<Matched, 'tokens' | 'admin' | 'limit' | 'ownToken'>>;
 
-/** Who may use which route. Identifies the caller, and refuses those without the rights that the route declares. */
-export interface Rights {
-  /**
-   * Identifies the caller. Delete tokens and passwords of proxies are sent in the same way, so an unknown token is
-   * not an error yet.
-   */
-  recognise(exchange: Exchange): Passed;
-  /** Returns the step that throws or rejects with `unauthorized` if the caller may not use the route; `null`: all may. */
-  guardOf(route: Matched): ((exchange: Exchange) => Passed) | null;
-  /** Returns of which tokens a route needs one. */
-  neededBy(rules: Demands): NeededTokens;
-}
-
 interface RightsOptions {
   /** Default: nobody has a token. */
   holders: Holders | undefined;
   /** True if authentication as administrator is possible. */
   adminIsSet: boolean;
-  /** True if uploading needs a token. */
   uploadNeedsToken: boolean;
 }
 
 const OPEN: NeededTokens = { names: [], optional: true };
 
-export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOptions): Rights {
+export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOptions) {
   /** Returns the role that this route requires, or `null` if it is open to everyone. */
   function roleOf({ admin, limit, ownToken }: Demands): 'admin' | 'moderator' | 'upload' | null {
     if (admin === 'or moderator') return 'moderator';
@@ -71,9 +57,13 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
   const isInBody = ({ dialect, token }: Exchange) => dialect?.tokenInBody === true && token === null;
 
   return {
+    /** Returns of which tokens a route needs one. */
     neededBy,
 
-    guardOf(route) {
+    /**
+     * Returns the step that throws or rejects with `unauthorized` if the caller may not use the route; `null`: all may.
+     */
+    guardOf(route: Matched): ((exchange: Exchange) => Passed) | null {
       if (neededBy(route).optional) return null;
       const names = Object.keys(route.tokens);
       if (names.length === 0)
@@ -84,7 +74,11 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
       };
     },
 
-    recognise(exchange) {
+    /**
+     * Identifies the caller. Delete tokens and passwords of proxies are sent in the same way, so an unknown token is
+     * not an error yet.
+     */
+    recognise(exchange: Exchange): Passed {
       if (exchange.authorization === null && exchange.route.dialect === null) return;
       if (!isInBody(exchange)) return recogniseToken(exchange, exchange.token);
       exchange.context.judgeToken = async (inBody) => {
@@ -95,6 +89,9 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
     },
   };
 }
+
+/** Who may use which route. Identifies the caller, and refuses those without the rights that the route declares. */
+export type Rights = ReturnType<typeof createRights>;
 
 function refusalFor(names: readonly string[]): AppError {
   const [only] = names;

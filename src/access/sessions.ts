@@ -18,18 +18,6 @@ export interface Session {
   form: string;
 }
 
-/** Sessions of browsers, in the state store. None outlives its token. */
-export interface Sessions {
-  /** Reports whether anybody could log in. */
-  possible(): Promise<boolean>;
-  /** Returns the value of the cookie. Rejects with `unauthorized`, and with `rate_limited` after wrong tokens. */
-  open(token: string, peer: string): Promise<string>;
-  /** Returns the session of a request; `null` if there is none, or it is over. */
-  of(request: Request): Promise<Session | null>;
-  /** Ends it; with `everywhere`, all of the same token. */
-  close(session: Session, everywhere: boolean): Promise<void>;
-}
-
 interface SessionsOptions {
   state: Pick<StateStore, 'get' | 'set' | 'remove' | 'keys'>;
   tokens: Pick<Tokens, 'byHash' | 'list'>;
@@ -49,7 +37,7 @@ const POSSIBLE_MS = 2000;
 /** Of all tokens together. Beyond it, those that are over are removed, or else the oldest of the token with the most. */
 const MOST = 500;
 
-export function createSessions(options: SessionsOptions): Sessions {
+export function createSessions(options: SessionsOptions) {
   const { state, tokens, holders, adminToken, random, now } = options;
   const isAdminToken = isSecret(adminToken);
   const known = createAnswerCache<boolean>({ lifeMs: POSSIBLE_MS, now });
@@ -93,10 +81,12 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   return {
+    /** Reports whether anybody could log in. */
     possible: async () =>
       adminToken !== undefined || known.get('', async () => (await tokens.list()).some(mayEnter)),
 
-    async open(token, peer) {
+    /** Returns the value of the cookie. Rejects with `unauthorized`, and with `rate_limited` after wrong tokens. */
+    async open(token: string, peer: string): Promise<string> {
       holders.demandCalm(peer, token);
       const issued = isTokenLike(token) ? await tokens.byHash(sha256(token)) : null;
       if (issued !== null && mayEnter(issued)) await holders.charge(issued, 0);
@@ -111,7 +101,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       return value;
     },
 
-    async of({ headers }) {
+    /** Returns the session of a request; `null` if there is none, or it is over. */
+    async of({ headers }: Request): Promise<Session | null> {
       const [, value] =
         /(?:^|;)\s*picpool_admin=([\w-]{43})\s*(?:;|$)/.exec(headers.get('cookie') ?? '') ?? [];
       if (value === undefined) return null;
@@ -122,7 +113,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       return holder && { key, token: stored.token, ...holder, form: sha256(`form ${value}`) };
     },
 
-    async close({ key, token }, everywhere) {
+    /** Ends it; with `everywhere`, all of the same token. */
+    async close({ key, token }: Session, everywhere: boolean): Promise<void> {
       const ended = everywhere ? await keys() : [key];
       for (const one of ended) {
         if (one === key || (await read(one))?.token === token) await state.remove(SESSION_KEY + one);
@@ -130,6 +122,9 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
   };
 }
+
+/** Sessions of browsers, in the state store. None outlives its token. */
+export type Sessions = ReturnType<typeof createSessions>;
 
 const mayEnter = (token: Token): token is Token & Pick<Session, 'role'> =>
   token.role === 'admin' || token.role === 'moderator';

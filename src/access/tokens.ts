@@ -30,26 +30,6 @@ export interface Token {
 
 type NewToken = Pick<Token, 'name' | 'role' | 'rate' | 'quota'>;
 
-/** Tokens that the operator has issued. They are kept in the state store, which all copies of the server share. */
-export interface Tokens {
-  /**
-   * Returns the facts of the token, or `null` if it does not exist, was revoked, or has another role. An
-   * administrator may do everything that uploaders may. The answer may be half a second old.
-   */
-  verify(token: string, role: Role): Promise<Token | null>;
-  /** Returns the facts of the token with that SHA-256, as they are now; `null` if there is none. */
-  byHash(hash: string): Promise<Token | null>;
-  /**
-   * Creates a token and returns it, this once. Rejects with `conflict` if the name is taken, or if there are too many
-   * tokens.
-   */
-  create(options: NewToken): Promise<string>;
-  /** Lists all that were not revoked, oldest first. */
-  list(): Promise<Token[]>;
-  /** Revokes a token. Returns false if none has this name. */
-  revoke(name: string): Promise<boolean>;
-}
-
 interface TokensOptions {
   state: Pick<StateStore, 'get' | 'set' | 'remove' | 'keys'>;
   /** Returns `length` cryptographically random bytes. */
@@ -83,7 +63,7 @@ export function isTokenLike(text: string): boolean {
   return FORM.test(text);
 }
 
-export function createTokens({ state, random, now }: TokensOptions): Tokens {
+export function createTokens({ state, random, now }: TokensOptions) {
   /** By hash. */
   const believed = createAnswerCache<Token | null>({ lifeMs: BELIEVED_MS, most: MAX_BELIEVED, now });
 
@@ -105,16 +85,25 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
   }
 
   return {
-    async verify(token, role) {
+    /**
+     * Returns the facts of the token, or `null` if it does not exist, was revoked, or has another role. An
+     * administrator may do everything that uploaders may. The answer may be half a second old.
+     */
+    async verify(token: string, role: Role): Promise<Token | null> {
       if (!isTokenLike(token)) return null;
       const hash = sha256(token);
       const found = await believed.get(hash, () => read(hash));
       return found !== null && GRANTS[found.role].includes(role) ? found : null;
     },
 
+    /** Returns the facts of the token with that SHA-256, as they are now; `null` if there is none. */
     byHash: read,
 
-    async create({ name, role, rate, quota }) {
+    /**
+     * Creates a token and returns it, this once. Rejects with `conflict` if the name is taken, or if there are too many
+     * tokens.
+     */
+    async create({ name, role, rate, quota }: NewToken): Promise<string> {
       if (OTHERS.includes(name))
         throw new AppError('conflict', inEnglish(`${name} means somebody else in the audit log.`));
       const standing = await all();
@@ -134,9 +123,11 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
       throw new AppError('conflict', inEnglish(`Another token named ${name} is being created. Try again.`));
     },
 
+    /** Lists all that were not revoked, oldest first. */
     list: async () => (await all()).map(({ token }) => token),
 
-    async revoke(name) {
+    /** Revokes a token. Returns false if none has this name. */
+    async revoke(name: string): Promise<boolean> {
       const named = (await all()).filter(({ token }) => token.name === name);
       for (const { hash } of named) {
         await state.set(KEY + hash, REVOKED);
@@ -146,3 +137,6 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
     },
   };
 }
+
+/** Tokens that the operator has issued. They are kept in the state store, which all copies of the server share. */
+export type Tokens = ReturnType<typeof createTokens>;

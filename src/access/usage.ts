@@ -69,8 +69,6 @@ export function createUsage({ state, locks, tokens, now, onError }: UsageOptions
   };
 }
 
-export type UsageMeter = ReturnType<typeof createUsage>;
-
 function sumOf(one: Record<string, Usage>, other: Record<string, Usage>): Record<string, Usage> {
   const sums = { ...one };
   for (const [id, used] of Object.entries(other)) sums[id] = together(sums[id], used);

@@ -101,7 +101,6 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions) {
         { evenBlocked: true },
       ),
   };
-  /** Login, logout. */
   const routes = [
     route(
       'POST /admin/login',

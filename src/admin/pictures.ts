@@ -50,7 +50,6 @@ const MOST_SEARCHED = 20_000;
 const MOST_ACTED = 200;
 const BATCH = 1000;
 const SHOWN_WIDTH = THUMBNAIL_WIDTHS[1];
-/** What can be blocked besides deleting. */
 const BLOCKS = ['none', 'address', 'network', 'file', 'look'] as const;
 type Block = (typeof BLOCKS)[number];
 

@@ -23,8 +23,8 @@ export function createIssuer(tokens: Pick<Tokens, 'create' | 'revoke'>, audit: P
       const act = { what: 'token.create', subject: `token ${name}`, why: role, ...by };
       return audit.once(act, () => tokens.create({ name, role, rate: null, quota: null }));
     },
-    /** Rejects with `not_found` for an unknown name. */
-    revoke: (name: string, by: By): Promise<void> =>
+    /** Rejects with `not_found` for an unknown name, which the log then says. */
+    revoke: (name: string, by: Pick<By, 'who'> & Partial<By>): Promise<void> =>
       audit.once({ what: 'token.revoke', subject: `token ${name}`, ...by }, async () => {
         if (!(await tokens.revoke(name)))
           throw new AppError('not_found', inEnglish(`There is no token named ${name}.`));

@@ -28,38 +28,6 @@ export type Logged = Act & Pick<AuditEntry, 'id' | 'at'>;
 
 type Order = 'yields' | 'final';
 
-/**
- * The log of acts. It is written before an act is carried out, so that none is missing, and what crashes is finished.
- */
-export interface Audit {
-  /**
-   * Says how acts of a kind are carried out. It may be called again for the same act, also by other copies.
-   * `yields`: an interrupted one is not finished if somebody then acts otherwise on the same subject. `final`: nothing that
-   * is finished after it undoes it, so that it need not wait in a full store, which cannot note what was finished.
-   */
-  carry(what: string, carryOut: (act: Logged) => Promise<void>, order?: Order): void;
-  /**
-   * Logs an act and carries it out; in a full store, carries it out and logs it then. Rejects as its carrying out does:
-   * after `unavailable` it is finished later, after any other error the log says that it was refused.
-   */
-  act(act: Act): Promise<void>;
-  /** Logs an act that nothing can repeat, and does it. */
-  once<T>(act: Act, work: () => Promise<T>): Promise<T>;
-  /** Returns acts, newest first; with `after`, those after that ID. */
-  list(query: { limit: number; after?: string | undefined }): Promise<Logged[]>;
-  /** Returns the newest acts on a subject. */
-  about(subject: string): Promise<Logged[]>;
-  /** Returns an act as a line of JSON, with what `LOG_ADDRESSES` leaves of addresses. */
-  lineOf(act: Logged): string;
-  /** Finishes what others have begun, and drops what is too old. */
-  finish(): Promise<void>;
-  /** Does so from time to time, for what has been open for a minute. */
-  start(): void;
-  /** Rejects if acts have waited for two minutes to be finished, or told outside. */
-  demandFinished(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 interface AuditOptions {
   audit: AuditStore;
   state: Pick<StateStore, 'get' | 'setFenced'>;
@@ -122,7 +90,6 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: ReturnT
     return { ...entry, stage };
   }
 
-  /** Tells what was carried out. */
   async function settle(entry: StagedEntry): Promise<void> {
     if (entry.stage === OPEN && tell) await store.advance(entry.id, CARRIED_OUT);
     await tell?.(lineOf(readEntry(entry)));
@@ -202,7 +169,7 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: ReturnT
   return { append, refuse, track, work, inFullStore, settleOthers, running, lineOf, onError };
 }
 
-export function createAudit(options: AuditOptions): Audit {
+export function createAudit(options: AuditOptions) {
   const { audit: store, clock, newId } = options;
   const carriers: Carriers = new Map();
   const days = createDays(options);
@@ -258,8 +225,18 @@ export function createAudit(options: AuditOptions): Audit {
   }
 
   return {
-    carry: (what, carryOut, order) => void carriers.set(what, { carryOut, order }),
-    async act(act) {
+    /**
+     * Says how acts of a kind are carried out. It may be called again for the same act, also by other copies. `yields`:
+     * an interrupted one is not finished if somebody then acts otherwise on the same subject. `final`: nothing that is
+     * finished after it undoes it, so that it need not wait in a full store, which cannot note what was finished.
+     */
+    carry: (what: string, carryOut: (act: Logged) => Promise<void>, order?: Order) =>
+      void carriers.set(what, { carryOut, order }),
+    /**
+     * Logs an act and carries it out; in a full store, carries it out and logs it then. Rejects as its carrying out
+     * does: after `unavailable` it is finished later, after any other error the log says that it was refused.
+     */
+    async act(act: Act): Promise<void> {
       // In the order in which they were asked for.
       const before = await store.list({ subject: act.subject, limit: MOST_ABOUT });
       for (const entry of before.reverse().filter(({ stage }) => stage === OPEN)) {
@@ -281,25 +258,38 @@ export function createAudit(options: AuditOptions): Audit {
       // Before its entry can be read: others wait for what this process is at.
       await track(id, begin(act, id));
     },
-    async once(act, doIt) {
+    /** Logs an act that nothing can repeat, and does it. */
+    async once<T>(act: Act, doIt: () => Promise<T>): Promise<T> {
       const entry = await append(act);
       return track(entry.id, work(entry, doIt));
     },
-    list: async (query) => (await store.list(query)).map(readEntry),
-    about: async (subject) => (await store.list({ subject, limit: MOST_READ })).map(readEntry),
+    /** Returns acts, newest first; with `after`, those after that ID. */
+    list: async (query: { limit: number; after?: string | undefined }) =>
+      (await store.list(query)).map(readEntry),
+    /** Returns the newest acts on a subject. */
+    about: async (subject: string) => (await store.list({ subject, limit: MOST_READ })).map(readEntry),
+    /** Returns an act as a line of JSON, with what `LOG_ADDRESSES` leaves of addresses. */
     lineOf,
+    /** Finishes what others have begun, and drops what is too old. */
     finish,
-    async demandFinished() {
+    /** Rejects if acts have waited for two minutes to be finished, or told outside. */
+    async demandFinished(): Promise<void> {
       if (performance.now() - Math.min(...openSince.values()) > 2 * ABANDONED_MS)
         throw new Error('acts are not finished');
     },
-    start() {
+    /** Does so from time to time, for what has been open for a minute. */
+    start(): void {
       const isAbandoned = (id: string) => performance.now() - (openSince.get(id) ?? Infinity) >= ABANDONED_MS;
       turns = every(TURN_MS, () => finish(isAbandoned), onError);
     },
     stop: async () => turns?.stop(),
   };
 }
+
+/**
+ * The log of acts. It is written before an act is carried out, so that none is missing, and what crashes is finished.
+ */
+export type Audit = ReturnType<typeof createAudit>;
 
 const superseded = () => new AppError('conflict', inEnglish('Somebody has decided otherwise.'));
 

@@ -14,20 +14,11 @@ export interface Operands {
 /** Options that are handled before those of a command. */
 const EVERYWHERE = ['help', 'version'];
 
-export interface Arguments<O extends Options> {
-  options: Given<O>;
-  operands: string[];
-}
-
 /**
  * Parses the arguments of a command.
  * @throws {CommandError} with all faults at once.
  */
-export function readArguments<O extends Options>(
-  options: O,
-  operands: Operands,
-  args: readonly string[],
-): Arguments<O> {
+export function readArguments<O extends Options>(options: O, operands: Operands, args: readonly string[]) {
   const { texts, found, faults } = sort(options, args);
   const given: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(options)) {
@@ -42,6 +33,8 @@ export function readArguments<O extends Options>(
   if (faults.length > 0) throw usageError(faults.map((fault) => fault.replace(/[^.?!]$/, '$&.')).join('\n'));
   return { options: given as Given<O>, operands: found };
 }
+
+export type Arguments<O extends Options> = ReturnType<typeof readArguments<O>>;
 
 /** Collects the texts given for each option. The parser's own messages would not say what is valid. */
 function sort(options: Options, args: readonly string[]) {

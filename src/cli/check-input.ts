@@ -30,17 +30,8 @@ export interface InputOptions {
   onReject?: ((sentence: string) => void) | undefined;
 }
 
-interface Candidates {
-  /** Yields each endpoint once, reading the lists on demand. Rejects with `CommandError` if a list cannot be read. */
-  candidates(): AsyncGenerator<Dialled>;
-  /** Returns how many there are, as far as is known. */
-  size(): { total?: number; estimated?: boolean };
-  /** Returns what was not taken so far, for a summary. */
-  leftOut(): string[];
-}
-
 /** @throws {CommandError} if there is nothing to read. */
-export async function openCandidates(options: InputOptions): Promise<Candidates> {
+export async function openCandidates(options: InputOptions) {
   const { paths, format, allowPrivate, onReject } = options;
   const protocols: readonly Protocol[] = options.protocols.length > 0 ? options.protocols : ['http'];
   const names = paths.length > 0 ? paths : ['-'];
@@ -106,15 +97,18 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
   }
 
   return {
+    /** Yields each endpoint once, reading the lists on demand. Rejects with `CommandError` if a list cannot be read. */
     candidates,
-    leftOut() {
+    /** Returns what was not taken so far, for a summary. */
+    leftOut(): string[] {
       const { rejected, repeated } = counts;
       return [
         rejected > 0 && countOf(rejected, 'entry is not a proxy', 'entries are not proxies'),
         repeated > 0 && countOf(repeated, 'duplicate'),
       ].filter((part) => part !== false);
     },
-    size() {
+    /** Returns how many there are, as far as is known. */
+    size(): { total?: number; estimated?: boolean } {
       if (ended) return { total: found };
       if (bytesInAll === null || bytesRead === 0) return {};
       const total = Math.round(((found + waiting.length) * Math.max(bytesInAll, bytesRead)) / bytesRead);

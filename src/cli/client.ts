@@ -7,7 +7,8 @@ import { masked } from '../lib/masked.ts';
 import { CommandError, OutputFault, usageError } from './exit.ts';
 import { value } from './options.ts';
 
-const DEFAULT_URL = 'http://localhost:3000';
+/** Where a server with these settings listens on this machine, so that no other gets their token. */
+const ownUrl = ({ PORT = '' }: Environment) => `http://localhost:${PORT.trim() || 3000}`;
 /** Maximum length of an answer that is read into memory. The longest is a job with ten thousand lists. */
 const MAX_ANSWER_BYTES = 16_000_000;
 const TIMEOUT_MS = 30_000;
@@ -17,7 +18,10 @@ const SILENCE_MS = 60_000;
 
 /** The options of all commands that call a server. */
 export const serverOptions = {
-  url: value('URL', text(undefined, `Base URL of the server. [PICPOOL_URL, else ${DEFAULT_URL}]`)),
+  url: value(
+    'URL',
+    text(undefined, 'Base URL of the server. [PICPOOL_URL, else PORT of this machine, else 3000]'),
+  ),
 };
 
 export interface Call {
@@ -60,7 +64,7 @@ export interface Client {
  * never comes from the command line, which other users can see.
  */
 export function createClient(given: string | undefined, env: Environment): Client {
-  const url = (given ?? (env.PICPOOL_URL?.trim() || DEFAULT_URL)).replace(/(?<!\/)\/+$/, '');
+  const url = (given ?? (env.PICPOOL_URL?.trim() || ownUrl(env))).replace(/(?<!\/)\/+$/, '');
   const shown = masked('PICPOOL_URL', url);
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw usageError(`The URL of the server must begin with http:// or https://. "${shown}" does not.`);

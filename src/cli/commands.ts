@@ -1,6 +1,5 @@
 import type { Command } from './command.ts';
 
-/** A command in the table. */
 interface Entry {
   /** A few words for the list of commands. */
   summary: string;

@@ -183,7 +183,7 @@ export async function claim(
   const isEmpty = to.metadata !== null && (await to.metadata.images.summary()).images === 0;
   const isFree = (mark: string | null) => mark === null || mark === id || (isEmpty && known === mark);
   if (!isFree(known) || !isFree(marked)) {
-    throw new CommandError('The new stores already hold the images of another installation.');
+    throw new CommandError('The target already holds the images of another installation. Name another one.');
   }
   if (id === null) return;
   if (to.metadata) await to.metadata.state.set(IDENTITY_STATE, id);

@@ -4,7 +4,7 @@ import { parseConfig } from '../config.ts';
 import { text, timer } from '../config-values.ts';
 import { type Finding, fail, ok, warn } from '../findings/finding.ts';
 import { checkJudges, checkSources } from '../findings/network.ts';
-import { openFindings } from '../findings/settings.ts';
+import { fileFindings, openFindings } from '../findings/settings.ts';
 import { checkBlobs, checkDurability, checkLimits, checkPair, checkRecords } from '../findings/stores.ts';
 import { checkConversion, checkFolder, checkOpenFiles, checkPort, type Patient } from '../findings/system.ts';
 import { countOf, formatCount } from '../lib/format.ts';
@@ -56,9 +56,12 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
         Object.entries(EXPOSED_CHECKS).map(([name, check]) => [name, async () => [await check(exposed)]]),
       );
     }
-    const hints = misspelled(env).map((text) => warn(text));
+    const checkSettings = async () => {
+      const found = [...misspelled(env).map((text) => warn(text)), ...(await fileFindings(config))];
+      return found.length === 0 ? [ok('all can be used')] : found;
+    };
     const examinations: [name: string, wanted: boolean, check: Check][] = [
-      ['settings', true, async () => (hints.length === 0 ? [ok('all can be used')] : hints)],
+      ['settings', true, checkSettings],
       ['open to all', true, checkOpen],
       ['address', true, checkPort],
       ['data folder', true, checkFolder],

@@ -1,20 +1,10 @@
-import { connect } from 'node:net';
 import { type Finding, fail, ok, unknown, warn } from '../findings/finding.ts';
 import { unbracketed } from '../lib/address.ts';
 import { isRecord, parseForeignJson } from '../lib/foreign-json.ts';
 import { once } from '../lib/once.ts';
+import { isAnswered } from '../start/listen.ts';
 import { readText, reasonOf } from './client.ts';
 import { CommandError, usageError } from './exit.ts';
-
-/** A server as it can be reached from outside. */
-interface Exposed {
-  /** Scheme, host and port, with the base path if there is one, without a trailing slash. */
-  url: string;
-  /** Port of the server itself, which only the reverse proxy should be able to reach. */
-  port: number;
-  /** Returns the API description, or `null` if none is served: a proxy in front may withhold it. */
-  readApi(): Promise<Api | null>;
-}
 
 const TIMEOUT_MS = 10_000;
 /** An address reserved for documentation, which nobody has. */
@@ -22,17 +12,21 @@ const FORGED = '192.0.2.77';
 const FOREIGN = 'https://elsewhere.example';
 const CONNECT_MS = 3000;
 
-interface Answer {
-  status: number;
-  headers: Headers;
-  text: string;
+/** @throws {CommandError} if the URL is invalid, or has a user, a query or a fragment. */
+export function exposedAt(text: string, port: number) {
+  const url = publicUrl(text);
+  return {
+    /** Scheme, host and port, with the base path if there is one, without a trailing slash. */
+    url,
+    /** Port of the server itself, which only the reverse proxy should be able to reach. */
+    port,
+    /** Returns the API description, or `null` if none is served: a proxy in front may withhold it. */
+    readApi: once(() => readApi(url)),
+  };
 }
 
-/** @throws {CommandError} if the URL is invalid, or has a user, a query or a fragment. */
-export function exposedAt(text: string, port: number): Exposed {
-  const url = publicUrl(text);
-  return { url, port, readApi: once(() => readApi(url)) };
-}
+/** A server as it can be reached from outside. */
+type Exposed = ReturnType<typeof exposedAt>;
 
 function publicUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -42,7 +36,7 @@ function publicUrl(text: string): string {
   return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
-async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
+async function ask(url: string, init: RequestInit = {}) {
   try {
     const answer = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
     return { status: answer.status, headers: answer.headers, text: await readText(answer) };
@@ -137,12 +131,7 @@ async function checkPastProxy({ url, port }: Exposed): Promise<Finding> {
       'Put a reverse proxy in front, and set HOST=127.0.0.1.',
     );
   }
-  const isThere = await new Promise<boolean>((resolve) => {
-    const socket = connect({ host: unbracketed(hostname), port, timeout: CONNECT_MS });
-    socket.once('connect', () => resolve(true)).once('timeout', () => resolve(false));
-    socket.once('error', () => resolve(false)).once('close', () => resolve(false));
-    socket.once('connect', () => socket.destroy()).once('timeout', () => socket.destroy());
-  });
+  const isThere = await isAnswered({ host: unbracketed(hostname), port, timeout: CONNECT_MS });
   if (!isThere) return ok(`port ${port} cannot be reached past the proxy`);
   return fail(
     `port ${port} can be reached past the proxy`,

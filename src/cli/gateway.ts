@@ -24,7 +24,6 @@ import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, valueOr, values } from './options.ts';
 import { endingSignals } from './signals.ts';
 
-/** Maximum number of clients' connections. */
 const CONNECTIONS = 4096;
 
 export const command = defineCommand({

@@ -3,17 +3,6 @@ import { dirname, join } from 'node:path';
 import type { Environment } from '../config.ts';
 import { CommandError } from './exit.ts';
 
-/** The delete tokens of images uploaded from this account. */
-interface KeptTokens {
-  /** Path of the file. */
-  readonly path: string;
-  /** Rejects if the file cannot be written. */
-  keep(image: KeptImage, token: string): Promise<void>;
-  /** Returns the token of an image, or `null` if none was kept. */
-  find(image: KeptImage): Promise<string | null>;
-  forget(image: KeptImage): Promise<void>;
-}
-
 interface KeptImage {
   /** Base URL of the server. */
   server: string;
@@ -24,11 +13,12 @@ const OWNER_ALONE = 0o600;
 const OWNER_ALONE_FOLDER = 0o700;
 
 /**
- * Opens `picpool/tokens` below `XDG_CONFIG_HOME`, or else `~/.config`: lines with server, ID and token, of which the
- * last of an image holds; without a token, the image was forgotten. If neither folder is known, nothing can be kept.
- * Programs may keep and forget tokens at the same time, because lines are only appended.
+ * Opens the delete tokens of images uploaded from this account: `picpool/tokens` below `XDG_CONFIG_HOME`, or else
+ * `~/.config`. It has lines with server, ID and token, of which the last of an image holds; without a token, the image
+ * was forgotten. If neither folder is known, nothing can be kept. Programs may keep and forget tokens at the same time,
+ * because lines are only appended.
  */
-export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptTokens {
+export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment) {
   const path = join(XDG_CONFIG_HOME || join(HOME || '~', '.config'), 'picpool', 'tokens');
 
   async function append(image: KeptImage, token: string): Promise<void> {
@@ -45,10 +35,12 @@ export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptToke
   return {
     path,
 
+    /** Rejects if the file cannot be written. */
     keep: append,
-    forget: (image) => append(image, ''),
+    forget: (image: KeptImage) => append(image, ''),
 
-    async find(image) {
+    /** Returns the token of an image, or `null` if none was kept. */
+    async find(image: KeptImage): Promise<string | null> {
       const key = keyOf(image);
       const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return '';

@@ -10,25 +10,20 @@ interface Standing {
   done: number;
   /** Missing if it is not known yet. */
   total?: number | undefined;
-  /** Whether the total is an estimate. */
   estimated?: boolean;
   note?: string;
 }
 
-/** Shows progress: a line that changes on a terminal, otherwise one every two seconds. */
-interface Progress {
-  /** May be called as often as necessary. */
-  update(standing: Standing): void;
-  /** Removes the line. */
-  end(): void;
-}
-
-/** Written here because packages write nothing without a terminal. */
-export function createProgress(terminal: Terminal, unit: string, now: () => number): Progress {
+/**
+ * Shows progress: a line that changes on a terminal, otherwise one every two seconds.
+ * Written here because packages write nothing without a terminal.
+ */
+export function createProgress(terminal: Terminal, unit: string, now: () => number) {
   const startedAt = now();
   let shownAt = startedAt;
   return {
-    update(standing) {
+    /** May be called as often as necessary. */
+    update(standing: Standing): void {
       const at = now();
       if (at - shownAt < (terminal.live ? DRAW_MS : LINE_MS)) return;
       shownAt = at;
@@ -36,6 +31,7 @@ export function createProgress(terminal: Terminal, unit: string, now: () => numb
       if (terminal.live) terminal.status(text);
       else terminal.say(text);
     },
+    /** Removes the line. */
     end: () => terminal.status(''),
   };
 }

@@ -94,7 +94,11 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
         }
         const isWhole = images === 0 || unfinished !== null;
         const isSame = (await source.state.get(IDENTITY_STATE)) === (await target.state.get(IDENTITY_STATE));
-        if (!isWhole && !isSame) throw new CommandError('The backup is of another installation.');
+        if (!isWhole && !isSame) {
+          throw new CommandError(
+            `The stores have ${countOf(images, 'image')} of another installation, such as of a server that was started on empty stores. To restore the backup, stop the server, empty the stores, and try again.`,
+          );
+        }
         if (isWhole) {
           await claim(source, { metadata: target, blobs: target.blobs }, folder);
           await target.state.set(UNFINISHED, backup.name);

@@ -35,7 +35,6 @@ type Block = Partial<Record<keyof typeof BLOCKED, string>>;
 
 /** What the log of a server says about deletions and blocks. */
 export interface Told {
-  /** IDs of images that were removed. */
   removed: Set<string>;
   /** IDs of albums that a moderator removed. */
   albums: Set<string>;

@@ -10,23 +10,6 @@ export interface Stream {
   on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
 }
 
-/** Where a command writes: data to standard output, everything else to standard error. */
-export interface Terminal {
-  /**
-   * Writes data to the output, on a terminal without what would steer it. Lines from one turn of the event loop are sent
-   * together. Resolves when they are accepted. Rejects with an `OutputFault`. Standard error without a reader is ignored.
-   */
-  print(text: string): Promise<void>;
-  /** Writes a line for the user, without the secrets of URLs. */
-  say(line: string): void;
-  /** Shows a line that the next one replaces, cut to the width. An empty line removes it. Only on a terminal. */
-  status(line: string): void;
-  /** True if standard error is a terminal that can move its cursor. */
-  readonly live: boolean;
-  /** Resolves when everything is written, or failed to be, which its `print` has said. */
-  flush(): Promise<void>;
-}
-
 const CLEAR_LINE = '\r\u001b[K';
 /** All control characters but these two: names of files and words of servers may have any. */
 const STEERING = /[^\P{Cc}\n\t]/gu;
@@ -37,7 +20,7 @@ interface TerminalOptions {
   env: Environment;
 }
 
-export function createTerminal({ stdout, stderr, env }: TerminalOptions): Terminal {
+export function createTerminal({ stdout, stderr, env }: TerminalOptions) {
   const live = stderr.isTTY === true && env.TERM !== 'dumb';
   let shown = '';
   let pending = '';
@@ -63,8 +46,14 @@ export function createTerminal({ stdout, stderr, env }: TerminalOptions): Termin
   }
 
   return {
+    /** True if standard error is a terminal that can move its cursor. */
     live,
-    print(text) {
+    /**
+     * Writes data to the output, on a terminal without what would steer it. Lines from one turn of the event loop are
+     * sent together. Resolves when they are accepted. Rejects with an `OutputFault`. Standard error without a reader is
+     * ignored.
+     */
+    print(text: string): Promise<void> {
       if (pending === '') {
         printing = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
           const piece = pending;
@@ -76,11 +65,13 @@ export function createTerminal({ stdout, stderr, env }: TerminalOptions): Termin
       pending += text;
       return printing;
     },
-    say(line) {
+    /** Writes a line for the user, without the secrets of URLs. */
+    say(line: string): void {
       clear();
       tell(`${withoutSecrets(line).replace(STEERING, '?')}\n`);
     },
-    status(line) {
+    /** Shows a line that the next one replaces, cut to the width. An empty line removes it. Only on a terminal. */
+    status(line: string): void {
       if (!live) return;
       // Some terminals report zero columns.
       const cut = line.slice(0, Math.max(10, (stderr.columns || 80) - 1));
@@ -88,10 +79,14 @@ export function createTerminal({ stdout, stderr, env }: TerminalOptions): Termin
       tell(CLEAR_LINE + cut);
       shown = cut;
     },
-    async flush() {
+    /** Resolves when everything is written, or failed to be, which its `print` has said. */
+    async flush(): Promise<void> {
       clear();
       await printing.catch(() => {});
       await telling;
     },
   };
 }
+
+/** Where a command writes: data to standard output, everything else to standard error. */
+export type Terminal = ReturnType<typeof createTerminal>;

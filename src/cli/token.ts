@@ -3,8 +3,8 @@ import { fstatSync } from 'node:fs';
 import process from 'node:process';
 import { createTokens, ROLES, TOKEN_NAME, type Token } from '../access/tokens.ts';
 import { readUsage, type Usage } from '../access/usage.ts';
+import { createIssuer } from '../admin/token-routes.ts';
 import { choice, rate } from '../config-values.ts';
-import { AppError, inEnglish } from '../errors.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
 import { openAudit } from '../start/audit.ts';
@@ -12,6 +12,9 @@ import { defineCommand } from './command.ts';
 import { EXIT, usageError } from './exit.ts';
 import { value, valueOr } from './options.ts';
 import { withStores } from './stores.ts';
+
+/** In the audit log. */
+const who = 'command line';
 
 export const command = defineCommand({
   operands: { form: 'create NAME | list | revoke NAME', least: 1, most: 2 },
@@ -46,19 +49,14 @@ is printed once and stored nowhere: the records hold only its SHA-256.
     return withStores(surroundings, async ({ config, log, ...stores }) => {
       const { state } = stores;
       const { once } = openAudit(config, stores, log);
-      const act = { subject: `token ${name}`, who: 'command line' };
       const tokens = createTokens({ state, random: randomBytes, now: Date.now });
       if (verb === 'list') await terminal.print(listed(await tokens.list(), await readUsage(state)));
       else if (verb === 'revoke') {
-        // Thrown within the act, so that the log says that it was refused.
-        await once({ ...act, what: 'token.revoke' }, async () => {
-          if (!(await tokens.revoke(name)))
-            throw new AppError('not_found', inEnglish(`There is no token named ${name}.`));
-        });
+        await createIssuer(tokens, { once }).revoke(name, { who });
         terminal.say(`${name} is revoked.`);
       } else {
         const { role, rate = null, quota = null } = options;
-        await once({ ...act, what: 'token.create', why: role }, async () => {
+        await once({ what: 'token.create', subject: `token ${name}`, who, why: role }, async () => {
           const token = await tokens.create({ name, role, rate, quota });
           // Nobody would know it.
           await terminal.print(`${token}\n`).catch(async (error) => {

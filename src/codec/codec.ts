@@ -24,27 +24,6 @@ export interface Order {
   signal?: AbortSignal;
 }
 
-/** Converts pictures in separate processes, which can be killed. */
-export interface Codec {
-  /**
-   * Converts a file. Rejects with `AppError`: `not_an_image`, `undecodable_image`, `image_limit`,
-   * `conversion_timeout`, `storage_full`, `rate_limited` (the client's budget is used up), `busy` (too many jobs of
-   * the client wait) or `unavailable` (no worker can run); with the signal's reason if it aborts. `job.output` exists
-   * only if the promise resolves.
-   */
-  convert(job: ConvertJob, order: Order): Promise<Converted>;
-  /**
-   * Throws `busy` or `unavailable` if a conversion of that client would be refused now, so that no body is read in
-   * vain.
-   */
-  admit(client: string): void;
-  stats(): CodecStats;
-  /** Starts a worker. Resolves when it can take work. Rejects with `unavailable` if none can be started. */
-  ready(): Promise<void>;
-  /** Kills all workers. Running and waiting jobs are rejected with `unavailable`. */
-  close(): Promise<void>;
-}
-
 export interface CodecStats extends PoolCounts {
   queued: number;
   /** Expected CPU time of the waiting jobs, in ms. */
@@ -69,7 +48,7 @@ export interface CodecOptions
 }
 
 /** Creates the codec. Nothing is started before `ready` or the first conversion. */
-export function createCodec(options: CodecOptions): Codec {
+export function createCodec(options: CodecOptions) {
   const { workers, maxPixels, maxFrames, heic, timeoutMs, memoryLimitBytes, budget } = options;
   const limits = { maxPixels, maxFrames, heic };
   const sandbox = options.sandbox === 'off' ? null : { must: options.sandbox === 'require' };
@@ -140,21 +119,36 @@ export function createCodec(options: CodecOptions): Codec {
   }
 
   return {
+    /**
+     * Converts a file. Rejects with `AppError`: `not_an_image`, `undecodable_image`, `image_limit`,
+     * `conversion_timeout`, `storage_full`, `rate_limited` (the client's budget is used up), `busy` (too many jobs of
+     * the client wait) or `unavailable` (no worker can run); with the signal's reason if it aborts. `job.output` exists
+     * only if the promise resolves.
+     */
     convert,
-    admit: (client) => admit(client, 0),
+    /**
+     * Throws `busy` or `unavailable` if a conversion of that client would be refused now, so that no body is read in
+     * vain.
+     */
+    admit: (client: string) => admit(client, 0),
     stats: () => ({ ...pool.counts(), ...admission.counts() }),
-    ready() {
+    /** Starts a worker. Resolves when it can take work. Rejects with `unavailable` if none can be started. */
+    ready(): Promise<void> {
       // One shows how all will run.
       pool.wake(1);
       return awaited.promise;
     },
-    async close() {
+    /** Kills all workers. Running and waiting jobs are rejected with `unavailable`. */
+    async close(): Promise<void> {
       closed = true;
       admission.rejectAll(new AppError('unavailable', 'The server is stopping.'));
       await pool.close();
     },
   };
 }
+
+/** Converts pictures in separate processes, which can be killed. */
+export type Codec = ReturnType<typeof createCodec>;
 
 /** Reads what the head of a file says about its conversion. Rejects with `not_an_image` or `image_limit`. */
 async function examine(job: ConvertJob, limits: InputLimits): Promise<Estimate> {

@@ -1,4 +1,3 @@
-/** Formats that images are stored in. */
 export const FORMATS = ['webp', 'jpeg', 'png', 'avif', 'gif'] as const;
 export type Format = (typeof FORMATS)[number];
 

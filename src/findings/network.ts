@@ -39,7 +39,6 @@ export async function checkJudges({ config }: Patient): Promise<Finding[]> {
   return grouped(findings);
 }
 
-/** The result of reading a list. */
 interface ReadList {
   source: Source;
   entries: number;

@@ -1,6 +1,10 @@
+import { constants } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Config } from '../config.ts';
+import { unreadable } from '../errors.ts';
 import { en } from '../web/words/en.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, fail, warn } from './finding.ts';
 
 /**
  * Returns what these settings leave open, most important first, with the line for `.env` that closes it as the
@@ -24,4 +28,29 @@ export function openFindings(config: Config, newToken: () => string): Finding[] 
   return items.flatMap(([open, about, advice]) =>
     open ? [{ level: 'open', about, text: texts[about], advice }] : [],
   );
+}
+
+/** Settings that name files without which the server does not start. */
+const NEEDED = ['TERMS', 'BLOCK_HASHES', 'PROXY_JUDGE_CA', 'PROXY_COUNTRY_DB'] as const;
+
+/** Returns which files of the settings cannot be used. */
+export async function fileFindings(config: Config): Promise<Finding[]> {
+  const missing = NEEDED.map(async (name) => {
+    const path = config[name];
+    if (path !== undefined) await access(path, constants.R_OK).catch(unreadable(name, path));
+    return [];
+  });
+  const found = missing.map((look) => look.catch(({ message }: Error) => [fail(message)]));
+  return (await Promise.all([...found, auditLogFindings(config)])).flat();
+}
+
+/** Returns whether lines cannot be appended to the file of `AUDIT_LOG`: nothing else would say so before the first act. */
+export async function auditLogFindings({
+  AUDIT_LOG: path = '',
+}: Pick<Config, 'AUDIT_LOG'>): Promise<Finding[]> {
+  if (!path.startsWith('/')) return [];
+  const found = await stat(path).catch(() => null);
+  const writable = access(found ? path : dirname(path), constants.W_OK).then(() => found?.isFile() ?? true);
+  if (await writable.catch(() => false)) return [];
+  return [warn('AUDIT_LOG names a file that lines cannot be appended to.')];
 }

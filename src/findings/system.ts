@@ -24,10 +24,8 @@ export interface Patient {
   runtime: Runtime;
 }
 
-/** Time limit of a conversion. */
 const CONVERT_LIMIT_MS = 15_000;
 const CLOSED_FOLDER = "Make the server's user its owner (chown), or set DATA_DIR to another folder.";
-/** One white pixel. */
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==';
 

@@ -30,7 +30,6 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   idleMs: number;
   /** Maximum lifetime of a client's connection, whatever it does. */
   lifetimeMs: number;
-  /** Maximum number of client connections. */
   connections: number;
 }
 

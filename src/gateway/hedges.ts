@@ -36,7 +36,6 @@ export class Hedges {
     });
   }
 
-  /** Counts a request. */
   request(): void {
     this.#tokens = Math.min(TOKENS.most, this.#tokens + TOKENS.perRequest);
   }

@@ -4,23 +4,6 @@ import type { Login, LoginParts } from '../proxy/login.ts';
 import { badRequest, GatewayFault } from './fault.ts';
 import { formatTarget, readAuthority, readTarget, type Target } from './target.ts';
 
-/** A request to forward. */
-export interface PlainRequest {
-  method: string;
-  target: Target;
-  framing: Framing;
-  /** The head for servers, in origin form. */
-  forServer: Buffer;
-  /** Returns the head for a proxy that forwards it, in absolute form. */
-  forProxy(login: Login | null): Buffer;
-  /** Whether the client's connection can carry another request after the answer. */
-  keepAlive: boolean;
-  /** Whether it is the last one of its connection to the server: it says so, or names the user, which some servers remember. */
-  last: boolean;
-  /** Whether the client waits for `100 Continue` before it sends the body. */
-  expectsContinue: boolean;
-}
-
 /** What a client asks for: one request, or a tunnel if there is none. */
 export interface Ask {
   target: Target;
@@ -57,7 +40,7 @@ export function readRequest(head: Head): Ask {
 export function plainRequest(
   head: Head,
   { method, uri, old }: { method: string; uri: string; old: boolean },
-): PlainRequest {
+) {
   const { target, authority, path } = splitUrl(uri);
   const framing = framingOf(head, 'none');
   // Servers of that version end the body where the head does, and take the rest for a request.
@@ -73,17 +56,28 @@ export function plainRequest(
     method,
     target,
     framing,
+    /** The head for servers, in origin form. */
     forServer: Buffer.from(`${method} ${isForAll ? '*' : path} ${version}\r\n${rest}`, 'latin1'),
-    forProxy: (login) =>
+    /** Returns the head for a proxy that forwards it, in absolute form. */
+    forProxy: (login: Login | null) =>
       Buffer.from(
         `${method} http://${authority}${isForAll ? '' : path} ${version}\r\n${loginLine(login)}${rest}`,
         'latin1',
       ),
+    /** Whether the client's connection can carry another request after the answer. */
     keepAlive: old ? wishes.includes('keep-alive') : !wishes.includes('close'),
+    /**
+     * Whether it is the last one of its connection to the server: it says so, or names the user, which some servers
+     * remember.
+     */
     last: old || fields.some(([name]) => name.toLowerCase() === 'authorization'),
+    /** Whether the client waits for `100 Continue` before it sends the body. */
     expectsContinue: !old && listOf(head, 'expect').includes('100-continue'),
   };
 }
+
+/** A request to forward. */
+export type PlainRequest = ReturnType<typeof plainRequest>;
 
 /** Fields that concern a single connection (RFC 9110, 7.6.1), and those that frame the body. */
 const HOP_BY_HOP = new Set([
@@ -134,7 +128,6 @@ function splitUrl(uri: string): { target: Target; authority: string; path: strin
   };
 }
 
-/** Percent-encodes one byte. */
 function encoded(byte: string): string {
   return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }

@@ -6,7 +6,6 @@ import type { Upstream } from './upstream.ts';
 interface Resting {
   socket: TcpSocket;
   since: number;
-  /** Closes it. */
   end: () => void;
 }
 

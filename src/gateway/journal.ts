@@ -14,7 +14,6 @@ export interface Entry {
   outcome: Outcome;
   /** Until the answer began. */
   ms: number;
-  /** Number of upstreams tried. */
   tries: number;
   account: string;
   /** As the client named it. */

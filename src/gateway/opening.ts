@@ -18,7 +18,6 @@ const METHOD = /^(GET|HEAD) /;
 
 /** The first data of a client in a tunnel, as far as it may be sent to several proxies. */
 export type Opening =
-  /** A whole ClientHello. */
   | { kind: 'hello'; bytes: number }
   /** The whole head of a request that may be sent twice. */
   | { kind: 'request'; bytes: number; method: string }

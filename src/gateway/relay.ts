@@ -75,7 +75,6 @@ export class Relay implements Carrier {
     };
   }
   #open = 2;
-  /** Whether the client has bytes left to read. */
   #clientReads = false;
 
   #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {

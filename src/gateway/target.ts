@@ -13,7 +13,6 @@ export interface Target {
 export interface TargetRules {
   /** Ports that may be reached; `null`: all except those of services that obey whatever they receive. */
   ports: ReadonlySet<number> | null;
-  /** Whether private and loopback addresses are allowed. */
   allowPrivate: boolean;
   /** Our own addresses, in canonical form, and names. */
   own: ReadonlySet<string>;

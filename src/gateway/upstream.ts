@@ -11,7 +11,6 @@ export interface Upstream {
   id: number | null;
   /** `http://203.0.113.9:8080`, with a hash of the login; unique. */
   key: string;
-  /** The protocol it speaks. */
   protocol: 'http' | 'socks4' | 'socks5';
   /** An address, or the name of a proxy that the operator pays for, which is looked up at each dial. */
   ip: string;

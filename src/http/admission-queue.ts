@@ -2,15 +2,6 @@ import { setImmediate } from 'node:timers';
 import { AppError, inEnglish } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
 
-/**
- * Spreads expensive requests over the turns of the event loop. If hundreds arrive at once, each turn begins a few of
- * them, in order. Health checks and cached answers do not wait here, so they are at most some milliseconds away.
- */
-export interface AdmissionQueue {
-  /** Resolves when the request may begin. Rejects with `Overloaded` if too many already wait. */
-  next(): Promise<void>;
-}
-
 interface AdmissionQueueOptions {
   /** Number of requests that begin in one turn. */
   perTurn?: number;
@@ -37,7 +28,7 @@ export function createAdmissionQueue({
   perTurn = PER_TURN,
   maxWaiting = MAX_WAITING,
   metrics,
-}: AdmissionQueueOptions = {}): AdmissionQueue {
+}: AdmissionQueueOptions = {}) {
   const waiting: (() => void)[] = [];
   /** Requests begun in this turn. */
   let begun = 0;
@@ -64,7 +55,8 @@ export function createAdmissionQueue({
   }
 
   return {
-    async next() {
+    /** Resolves when the request may begin. Rejects with `Overloaded` if too many already wait. */
+    async next(): Promise<void> {
       if (begun < perTurn) return begin(1);
       if (waiting.length < maxWaiting) return new Promise((resolve) => waiting.push(resolve));
       refused?.().inc();
@@ -72,3 +64,9 @@ export function createAdmissionQueue({
     },
   };
 }
+
+/**
+ * Spreads expensive requests over the turns of the event loop. If hundreds arrive at once, each turn begins a few of
+ * them, in order. Health checks and cached answers do not wait here, so they are at most some milliseconds away.
+ */
+export type AdmissionQueue = ReturnType<typeof createAdmissionQueue>;

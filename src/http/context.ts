@@ -15,20 +15,13 @@ interface ContextOptions {
 /** Returns the peer address of a request's socket, as the runtime spells it. */
 export type PeerOf = (request: Request) => string;
 
-export interface Contexts {
-  /** True if `ADMIN_TOKEN` is set. */
-  readonly adminIsSet: boolean;
-  /** Creates the context of a request that has just arrived as `incoming`. */
-  open(request: Request, incoming: Request, peerOf: PeerOf): RequestContext;
-}
-
 /** For requests that bring no token in their body. */
 const judgeNothing: RequestContext['judgeToken'] = async () => {};
 
 /** A valid ID from a reverse proxy. Anything else could forge log lines. */
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 
-export function createContexts({ clients, publicUrl, adminToken }: ContextOptions): Contexts {
+export function createContexts({ clients, publicUrl, adminToken }: ContextOptions) {
   const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   const nextId = createIds();
   const isAdminToken = isSecret(adminToken);
@@ -110,10 +103,14 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
   }
 
   return {
+    /** True if `ADMIN_TOKEN` is set. */
     adminIsSet: adminToken !== undefined,
-    open: (request, incoming, peerOf) => new LazyContext(request, incoming, peerOf),
+    /** Creates the context of a request that has just arrived as `incoming`. */
+    open: (request: Request, incoming: Request, peerOf: PeerOf) => new LazyContext(request, incoming, peerOf),
   };
 }
+
+export type Contexts = ReturnType<typeof createContexts>;
 
 /** Reports whether the host of a URL names this machine. */
 export function isLocal(url: string): boolean {

@@ -8,18 +8,8 @@ const ANSWER_HEADERS =
 /** How long a browser may cache a preflight, in seconds. */
 const MAX_AGE_S = 7200;
 
-/** Lets scripts of other origins read answers, always without cookies. */
-export interface Cors {
-  /** Reports whether scripts of an origin may call the API. */
-  isLetIn(origin: string): boolean;
-  /** Returns the answer to a preflight request of an allowed origin, otherwise `null`. */
-  preflight(request: Request): Response | null;
-  /** Adds the headers that let the origin of the request read the answer. */
-  allow(request: Request, answer: Headers): void;
-}
-
 /** `origins`: such as `https://app.example`, or `*` for all. */
-export function createCors(origins: readonly string[]): Cors {
+export function createCors(origins: readonly string[]) {
   const everybody = origins.includes('*');
   const known = new Set(origins);
 
@@ -30,9 +20,11 @@ export function createCors(origins: readonly string[]): Cors {
   }
 
   return {
-    isLetIn: (origin) => everybody || known.has(origin),
+    /** Reports whether scripts of an origin may call the API. */
+    isLetIn: (origin: string) => everybody || known.has(origin),
 
-    preflight(request) {
+    /** Returns the answer to a preflight request of an allowed origin, otherwise `null`. */
+    preflight(request: Request): Response | null {
       if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return null;
       if (allowed(request) === null) return null;
       return new Response(null, {
@@ -44,7 +36,8 @@ export function createCors(origins: readonly string[]): Cors {
         },
       });
     },
-    allow(request, answer) {
+    /** Adds the headers that let the origin of the request read the answer. */
+    allow(request: Request, answer: Headers): void {
       if (!everybody) answer.append('vary', 'Origin');
       const origin = allowed(request);
       if (origin === null) return;
@@ -55,3 +48,6 @@ export function createCors(origins: readonly string[]): Cors {
     },
   };
 }
+
+/** Lets scripts of other origins read answers, always without cookies. */
+export type Cors = ReturnType<typeof createCors>;

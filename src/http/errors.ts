@@ -82,7 +82,6 @@ export function errorResponse(error: AppError, requestId: string): Response {
   return new Response(JSON.stringify(body), { status, headers });
 }
 
-/** A fault as TypeBox reports it. */
 interface SchemaFault {
   type: ValueErrorType;
   path: string;

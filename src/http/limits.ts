@@ -7,13 +7,6 @@ import { createShares } from '../lib/shares.ts';
 import type { Rate } from './kept-headers.ts';
 import type { Matched } from './route-table.ts';
 
-export interface Limits {
-  /** Returns how to count the requests of a route. */
-  of(route: Pick<Matched, 'limit' | 'bytes'>): Count;
-  /** Creates the count of what requests turn out to cost beyond the one that each is counted as. */
-  recount(name: RateName): Recount;
-}
-
 /**
  * Counts more of a limit for an address. Rejects with `rate_limited`. `cost`: default one. At most what a full limit has
  * left after a request, or some requests would never be possible.
@@ -28,7 +21,6 @@ export interface Limited extends Rate {
   refusal: AppError | null;
 }
 
-/** Takes tokens of one limit. */
 type Take = (peer: string, cost?: number) => Limited | Promise<Limited>;
 
 interface LimitOptions {
@@ -42,7 +34,7 @@ interface LimitOptions {
 const MAX_CLIENTS = 10_000;
 
 /** Creates limits for each client address. */
-export function createLimits({ limiter, rates, maxUploadBytes }: LimitOptions): Limits {
+export function createLimits({ limiter, rates, maxUploadBytes }: LimitOptions) {
   const { upload_bytes } = rates;
   // Room for one upload of the maximum size, even if that exceeds the limit.
   const capacity = Math.max(upload_bytes.capacity, maxUploadBytes);
@@ -71,7 +63,8 @@ export function createLimits({ limiter, rates, maxUploadBytes }: LimitOptions): 
   }
 
   return {
-    of({ limit, bytes }) {
+    /** Returns how to count the requests of a route. */
+    of({ limit, bytes }: Pick<Matched, 'limit' | 'bytes'>): Count {
       const take = takerOf(limit);
       if (bytes === null) return (_request, peer) => take(peer);
       const takeBytes = takerOf(bytes);
@@ -84,7 +77,8 @@ export function createLimits({ limiter, rates, maxUploadBytes }: LimitOptions): 
       };
     },
 
-    recount(name) {
+    /** Creates the count of what requests turn out to cost beyond the one that each is counted as. */
+    recount(name: RateName): Recount {
       const take = takerOf(name);
       const most = Math.max(1, buckets[name].capacity - 1);
       return async (peer, cost = 1) => {
@@ -94,6 +88,8 @@ export function createLimits({ limiter, rates, maxUploadBytes }: LimitOptions): 
     },
   };
 }
+
+export type Limits = ReturnType<typeof createLimits>;
 
 function tooMany(name: RateName, retryAfterMs: number): AppError {
   const said = message('Too many requests of the kind "{kind}" from your address.', { kind: name });
@@ -128,15 +124,6 @@ export function createInFlight(): InFlight {
   return (client, { bytes }) => (bytes === null ? requests : uploads).enter(client);
 }
 
-/**
- * Delays the refusals of a client that ignores them. Otherwise a client that retries at once over thousands of
- * connections would use up the processor with refusals alone.
- */
-export interface Patience {
-  /** Returns how long to delay this refusal, or `null` for the first ones of each second, which are not delayed. */
-  holdBack(client: string): Promise<void> | null;
-}
-
 interface PatienceOptions {
   sleep: (ms: number) => Promise<void>;
   /** Milliseconds; only differences count. */
@@ -152,14 +139,15 @@ const MOST_MS = 3000;
 /** Maximum number of delayed requests of all clients; some 20 MB. More are refused at once. */
 const MAX_HELD = 20_000;
 
-export function createPatience({ sleep, now, random }: PatienceOptions): Patience {
+export function createPatience({ sleep, now, random }: PatienceOptions) {
   /** Refusals in this second, by client. */
   const refused = new Map<string, number>();
   let second = Number.NEGATIVE_INFINITY;
   let held = 0;
 
   return {
-    holdBack(client) {
+    /** Returns how long to delay this refusal, or `null` for the first ones of each second, which are not delayed. */
+    holdBack(client: string): Promise<void> | null {
       if (now() - second >= 1000) {
         second = now();
         refused.clear();
@@ -174,3 +162,9 @@ export function createPatience({ sleep, now, random }: PatienceOptions): Patienc
     },
   };
 }
+
+/**
+ * Delays the refusals of a client that ignores them. Otherwise a client that retries at once over thousands of
+ * connections would use up the processor with refusals alone.
+ */
+export type Patience = ReturnType<typeof createPatience>;

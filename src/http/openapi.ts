@@ -5,7 +5,6 @@ import type { Route } from './route.ts';
 interface DescribeOptions {
   version: string;
   serverUrl: string;
-  /** Returns of which tokens a route needs one. */
   neededBy: (route: Route) => NeededTokens;
 }
 
@@ -58,7 +57,6 @@ export function describeApi(
   };
 }
 
-/** Returns what the path and the query of a route contain. */
 function parametersOf({ path, params, query }: Route): object[] {
   const named = (place: string, schemas: Record<string, TSchema> = {}, required: readonly string[] = []) =>
     Object.entries(schemas).map(([name, { description, examples, ...schema }]) => ({

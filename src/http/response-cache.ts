@@ -15,7 +15,6 @@ export interface Asked {
   readonly request: Request;
   /** The request's URL. Reading it from the request costs time on each access. */
   readonly url: string;
-  /** The header of this name. */
   readonly authorization: string | null;
   /** Writes the values of this request into the headers, and returns them. */
   stamp(kept: KeptHeaders): Headers;

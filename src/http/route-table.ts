@@ -42,7 +42,6 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'ot
 /** Methods that change nothing. */
 const READING = new Set<string>(['GET', 'HEAD', 'OPTIONS']);
 
-/** By method. */
 type Methods<T> = ReadonlyMap<string, T>;
 
 /** A segment of the patterns, and what can follow it. */
@@ -100,7 +99,6 @@ function find<T>(segment: Segment<T>, path: string, start: number): Methods<T> |
   return find(segment.any, path, end + 1);
 }
 
-/** Returns a route for each method, found or not. */
 function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] {
   const methods = new Set<string>(routes.keys());
   if (methods.has('GET')) methods.add('HEAD');

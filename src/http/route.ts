@@ -43,7 +43,6 @@ interface Declaration<Query, Params, Body> {
   readonly limit?: RateName;
   /** The limit that counts the bytes of their bodies. */
   readonly bytes?: RateName;
-  /** Caches answers to GET. */
   readonly cached?: AnswerCache;
   /**
    * When `ADMIN_TOKEN` is required: always, even if it is not set, or only once it is set; with `or moderator` always,
@@ -130,5 +129,4 @@ export function json<Schema extends TSchema>(
   };
 }
 
-/** The form of a page. */
 export const form: BodyReader<URLSearchParams> = { read: readForm };

@@ -3,18 +3,12 @@ import { coerce } from '../lib/schema.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Call, Route } from './route.ts';
 
-/** Finds the handler of a request, reads and checks its input, and calls it. */
-export interface Router {
-  /** Answers a request; HEAD must be sent as GET. */
-  answer(request: Request, context: RequestContext): Promise<Response>;
-}
-
 /** Returns the answer to what a handler or a check has thrown. */
 type Failed = (error: unknown, request: Request, context: RequestContext) => Response;
 
 type Input = Pick<Parameters<Route['handle']>[0], 'query' | 'params' | 'body'>;
 
-export function createRouter(routes: readonly Route[], failed: Failed): Router {
+export function createRouter(routes: readonly Route[], failed: Failed) {
   const contexts = new WeakMap<Request, RequestContext>();
   const contextOf = (request: Request) => contexts.get(request) as RequestContext;
 
@@ -35,12 +29,16 @@ export function createRouter(routes: readonly Route[], failed: Failed): Router {
     );
   }
   return {
-    answer(request, context) {
+    /** Answers a request; HEAD must be sent as GET. */
+    answer(request: Request, context: RequestContext): Promise<Response> {
       contexts.set(request, context);
       return Promise.resolve(app.handle(request));
     },
   };
 }
+
+/** Finds the handler of a request, reads and checks its input, and calls it. */
+export type Router = ReturnType<typeof createRouter>;
 
 /** Declares the input of a route to Elysia. Texts are converted before they are checked. */
 function hooksOf({ query, params, body }: Pick<Route, 'query' | 'params' | 'body'>) {

@@ -152,7 +152,6 @@ async function show(metrics: Collected): Promise<Response> {
   });
 }
 
-/** The media type of the Prometheus text format. */
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Formats metrics as Prometheus text: for each family its help, its type, and a line for each sample. */

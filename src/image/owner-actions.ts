@@ -17,38 +17,13 @@ import type { Reviews } from './review/reviews.ts';
 import type { ImageStore } from './store.ts';
 import type { Uploaded } from './upload/storing.ts';
 
-/** What the uploader of an image, and the administrator, can do with it. */
-export interface OwnerActions {
-  /**
-   * Changes an image for the holder of its delete token, or the administrator. Rejects with `not_found`, `gone`,
-   * `forbidden`, also for a blocked file, and `invalid_parameter`.
-   */
-  change(id: string, wish: ChangeWish, by: Deleter): Promise<ImageRecord>;
-  /** Removes an image, or a picture in review. Rejects with `not_found` or `forbidden`. */
-  remove(id: string, by: Deleter): Promise<void>;
-  /**
-   * Removes what was stored for an uploader who gets an error, at once if possible, otherwise later. Never rejects.
-   */
-  takeBack(uploaded: Pick<Uploaded, 'image' | 'inReview'>): Promise<void>;
-  /** Removes an image that the administrator does not approve, if it is stored; `mayCome`: or if the store does so late. */
-  discard(image: ImageRecord, mayCome: boolean): Promise<void>;
-  /** Reports whether `remove` would be allowed. */
-  mayRemove(image: ImageRecord, by: Deleter): boolean;
-  /** Returns what its uploader, who has the delete token, is told about a removal by a moderator; `null` if nothing. */
-  decision(id: string, token: string): Promise<Decision | null>;
-  /** Records the uploader's answer to it, once. Rejects with `not_found` or `conflict`. */
-  answer(id: string, token: string, text: string, peer: string): Promise<void>;
-  /** Returns the record of a picture that still waits for the administrator, or `null`. */
-  inReview(id: string): Promise<ImageRecord | null>;
-}
-
 /** Why a moderator removed a picture. */
 export interface Decision {
   statement: string;
   answered: boolean;
 }
 
-interface OwnerActionsOptions {
+export interface OwnerActionsOptions {
   images: Pick<ImageStore, 'get' | 'touch' | 'change' | 'remove'>;
   records: Pick<RecordCache, 'find' | 'forget'>;
   reviews: Pick<Reviews, 'find' | 'withdraw'> | undefined;
@@ -61,6 +36,7 @@ interface OwnerActionsOptions {
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
   unfinished: Pick<Unfinished, 'during' | 'settle'>;
+  /** Where acts are logged before they are carried out. */
   audit: Pick<Audit, 'act' | 'carry' | 'once' | 'about'>;
   locks: Locks;
   clock: Pick<Clock, 'sleep'>;
@@ -73,6 +49,7 @@ export const SUBJECT = 'image ';
 const DELETE = 'image.delete';
 const ANSWER = 'image.answer';
 
+/** What the uploader of an image, and the administrator, can do with it. */
 export function createOwnerActions({
   images,
   records,
@@ -89,7 +66,7 @@ export function createOwnerActions({
   clock,
   now,
   log,
-}: OwnerActionsOptions): OwnerActions {
+}: OwnerActionsOptions) {
   const inReview = async (id: string) => (ID_PATTERN.test(id) && (await reviews?.find(id))) || null;
 
   const removeStored = (image: ImageRecord) =>
@@ -99,29 +76,28 @@ export function createOwnerActions({
       await onRemoved(image);
     });
 
-  const removeIfStored = async (id: string): Promise<boolean> => {
-    const image = await images.get(id);
-    if (image) await removeStored(image);
-    return image !== null;
-  };
-
   const removeEverywhere = async ({ subject }: Pick<Logged, 'subject'>) => {
     const id = subject.slice(SUBJECT.length);
-    const wasStored = await removeIfStored(id);
-    // An interrupted approval leaves it in both places.
-    const isHeld = (await inReview(id)) !== null;
-    if (isHeld ? await reviews?.withdraw(id) : wasStored) return;
-    // It may have been approved meanwhile, or an interrupted approval repeated.
-    if (!(await removeIfStored(id)) && !wasStored) throw notFound();
+    // In this order, because an approval stores the image before it takes the picture out of review.
+    if ((await inReview(id)) && (await reviews?.withdraw(id))) return;
+    const image = await images.get(id);
+    if (image === null) throw notFound();
+    await removeStored(image);
   };
   audit.carry(DELETE, removeEverywhere, 'final');
 
   return {
+    /** Returns the record of a picture that still waits for the administrator, or `null`. */
     inReview,
     ...createDecisions(audit, { locks, clock }),
+    /** Reports whether `remove` would be allowed. */
     mayRemove: rights.mayRemove,
 
-    async change(id, wish, by) {
+    /**
+     * Changes an image for the holder of its delete token, or the administrator. Rejects with `not_found`, `gone`,
+     * `forbidden`, also for a blocked file, and `invalid_parameter`.
+     */
+    async change(id: string, wish: ChangeWish, by: Deleter): Promise<ImageRecord> {
       const image = await records.find(id);
       if (!rights.mayRemove(image, { ...by, peer: null })) {
         throw new AppError('forbidden', 'Changing an image needs its delete token.');
@@ -148,10 +124,10 @@ export function createOwnerActions({
       return audit.once({ what: 'image.change', subject: SUBJECT + id, who, ...facts }, work);
     },
 
-    async remove(id, by) {
-      const stored = async () => (ID_PATTERN.test(id) ? images.get(id) : null);
-      // It may be approved between the looks.
-      const image = (await stored()) ?? (await inReview(id)) ?? (await stored());
+    /** Removes an image, or a picture in review. Rejects with `not_found` or `forbidden`. */
+    async remove(id: string, by: Deleter): Promise<void> {
+      // In the order of `removeEverywhere`.
+      const image = (await inReview(id)) ?? (ID_PATTERN.test(id) ? await images.get(id) : null);
       if (image === null) throw notFound();
       if (!rights.mayRemove(image, by)) throw mayNotDelete(by);
       const { who = 'uploader', peer, why, statement } = by.log ?? {};
@@ -160,20 +136,21 @@ export function createOwnerActions({
       await audit.act({ what: DELETE, subject: SUBJECT + id, who, peer, why, details });
     },
 
-    async discard(image, mayCome) {
+    /**
+     * Removes an image that the administrator does not approve, if it is stored; `mayCome`: or if the store does so
+     * late.
+     */
+    async discard(image: ImageRecord, mayCome: boolean): Promise<void> {
       if ((await images.get(image.id)) !== null) return removeStored(image);
       log('info', 'image removed', { id: image.id });
       if (mayCome) await unfinished.settle('take-back', image);
     },
 
-    async takeBack({ image, inReview }) {
-      try {
-        // It may have been approved meanwhile.
-        if (!inReview || !(await reviews?.withdraw(image.id))) await unfinished.settle('take-back', image);
-      } catch (cause) {
-        log('warn', 'picture not withdrawn', { id: image.id, cause });
-      }
-    },
+    /**
+     * Removes what was stored for an uploader who gets an error, at once if possible, otherwise later. Never rejects.
+     */
+    takeBack: ({ image, inReview }: Pick<Uploaded, 'image' | 'inReview'>): Promise<void> =>
+      unfinished.settle(inReview ? 'withdrawal' : 'take-back', image),
   };
 }
 
@@ -181,7 +158,7 @@ export function createOwnerActions({
 function createDecisions(
   audit: Pick<Audit, 'about' | 'once'>,
   parts: Pick<OwnerActionsOptions, 'locks' | 'clock'>,
-): Pick<OwnerActions, 'decision' | 'answer'> {
+) {
   async function decision(id: string, token: string): Promise<Decision | null> {
     const acts = ID_PATTERN.test(id) ? await audit.about(SUBJECT + id) : [];
     const refused = new Set(acts.map(({ details }) => details?.of));
@@ -201,8 +178,10 @@ function createDecisions(
     if (known.answered) throw new AppError('conflict', 'You have already answered.');
   }
   return {
+    /** Returns what its uploader, who has the delete token, is told about a removal by a moderator; `null` if nothing. */
     decision,
-    async answer(id, token, text, peer) {
+    /** Records the uploader's answer to it, once. Rejects with `not_found` or `conflict`. */
+    async answer(id: string, token: string, text: string, peer: string): Promise<void> {
       // First, so that nobody who has no decision to answer holds up others.
       await demandUnanswered(id, token);
       // Many at once would also drive the decision out of what is read about the picture.

@@ -44,7 +44,6 @@ export interface PageQuery {
 /** Statistics of all images. */
 export interface ImageSummary {
   images: number;
-  /** Number of images with a password. */
   protected: number;
   /** Number of images without a password that are in no list. */
   unlisted: number;

@@ -35,16 +35,11 @@ const DOT = 46;
 /** Parts of 2000::/3 that are not globally reachable or wrap an IPv4 address (IANA IPv6 registry; 6to4, Teredo). */
 const NON_GLOBAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
 
-/** A set of networks in which addresses can be looked up. */
-export interface NetworkList {
-  has(address: string): boolean;
-}
-
 /**
  * Creates a network list from addresses and CIDR networks.
  * @throws {RangeError} with the first invalid entry.
  */
-export function createNetworkList(networks: readonly string[]): NetworkList {
+export function createNetworkList(networks: readonly string[]) {
   // In one list, Bun would also find IPv4 addresses in a network of IPv6 that is large enough, such as `::/0`.
   const [four, six] = [new BlockList(), new BlockList()];
   for (const network of networks) {
@@ -57,13 +52,16 @@ export function createNetworkList(networks: readonly string[]): NetworkList {
     else six.addSubnet(address, Number(length ?? 128), 'ipv6');
   }
   return {
-    has(address) {
+    has(address: string): boolean {
       if (isIPv4(address)) return four.check(address, 'ipv4');
       const isWhole = isIPv6(address) && !address.includes('%');
       return isWhole && [four, six].some((list) => list.check(address, 'ipv6'));
     },
   };
 }
+
+/** A set of networks in which addresses can be looked up. */
+export type NetworkList = ReturnType<typeof createNetworkList>;
 
 /** Returns a spelling that all ways to write an address or network share, such as `2001:db8::/32`; other text as it is. */
 export function canonicalNetwork(network: string): string {

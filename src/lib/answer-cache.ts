@@ -11,18 +11,11 @@ interface AnswerCacheOptions {
 }
 
 /** Answers that are used for a while. Concurrent callers share a question, and failures are not cached. */
-interface AnswerCache<T> {
-  /** Returns the answer for the key, from `ask` if there is none or it is too old. */
-  get(key: string, ask: () => Promise<T>): Promise<T>;
-  set(key: string, answer: T): void;
-  delete(key: string): void;
-  clear(): void;
-}
-
-export function createAnswerCache<T>({ lifeMs, most = 1, now }: AnswerCacheOptions): AnswerCache<T> {
+export function createAnswerCache<T>({ lifeMs, most = 1, now }: AnswerCacheOptions) {
   const answers = new BoundedMap<string, { at: number; answer: Promise<T> }>(most);
   return {
-    get(key, ask) {
+    /** Returns the answer for the key, from `ask` if there is none or it is too old. */
+    get(key: string, ask: () => Promise<T>): Promise<T> {
       const known = answers.get(key);
       // A clock that is set back must not extend the life.
       if (known && elapsedSince(known.at, now(), 0) < lifeMs) return known.answer;
@@ -33,8 +26,8 @@ export function createAnswerCache<T>({ lifeMs, most = 1, now }: AnswerCacheOptio
       });
       return asked.answer;
     },
-    set: (key, answer) => void answers.set(key, { at: now(), answer: Promise.resolve(answer) }),
-    delete: (key) => void answers.delete(key),
+    set: (key: string, answer: T) => void answers.set(key, { at: now(), answer: Promise.resolve(answer) }),
+    delete: (key: string) => void answers.delete(key),
     clear: () => answers.clear(),
   };
 }

@@ -21,7 +21,6 @@ export interface ChangeLog<Change> {
 
 interface FollowerOptions<View, Change> {
   log: ChangeLog<Change>;
-  /** Creates an empty view. */
   open(): Promise<View>;
   /** Returns all records, in batches. Concurrent changes may or may not be seen. */
   scan(): AsyncIterable<Change[]>;
@@ -44,26 +43,8 @@ interface Followed<View> {
   place: string;
 }
 
-interface Follower<View> {
-  /** Returns the view, less than a second old; older while the server is unavailable. */
-  recent(): Promise<Followed<View>>;
-  /**
-   * Returns the view with everything that was written before the call.
-   * @throws {AppError} `unavailable` while the server is unavailable.
-   */
-  exact(): Promise<Followed<View>>;
-  /** Like `recent`, but waits for the first view as long as necessary. */
-  whole(): Promise<Followed<View>>;
-  /** Returns the current view; `complete` is false while the first one is being filled. */
-  present(): { view: View; complete: boolean } | null;
-  /** Returns the age of the view while the server does not respond; 0 if it does, or if no query was made. */
-  lagMs(): number;
-  /** Lets this process see what it has just written. Never rejects, because the write has already succeeded. */
-  catchUp(): Promise<void>;
-}
-
 /** Follows a log. Nothing runs between calls: the log is queried when a reader needs it. */
-export function createFollower<View, Change>(options: FollowerOptions<View, Change>): Follower<View> {
+export function createFollower<View, Change>(options: FollowerOptions<View, Change>) {
   const { log, apply, lingerMs } = options;
   let current: Followed<View> | null = null;
   let unfinished: View | null = null;
@@ -163,26 +144,35 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
   }
 
   return {
-    async exact() {
+    /**
+     * Returns the view with everything that was written before the call.
+     * @throws {AppError} `unavailable` while the server is unavailable.
+     */
+    async exact(): Promise<Followed<View>> {
       if (!current) await first();
       return nextLook();
     },
 
+    /** Returns the view, less than a second old; older while the server is unavailable. */
     recent,
 
+    /** Like `recent`, but waits for the first view as long as necessary. */
     whole: async () => (current ? recent() : (running?.done ?? look())),
 
-    present() {
+    /** Returns the current view; `complete` is false while the first one is being filled. */
+    present(): { view: View; complete: boolean } | null {
       if (current) return { view: current.view, complete: true };
       return unfinished && { view: unfinished, complete: false };
     },
 
-    lagMs() {
+    /** Returns the age of the view while the server does not respond; 0 if it does, or if no query was made. */
+    lagMs(): number {
       const late = failedAt > freshAt || (running !== null && performance.now() - running.since > FRESH_MS);
       return late && current ? performance.now() - freshAt : 0;
     },
 
-    async catchUp() {
+    /** Lets this process see what it has just written. Never rejects, because the write has already succeeded. */
+    async catchUp(): Promise<void> {
       if (current) await nextLook().catch(() => {});
     },
   };

@@ -1,18 +1,6 @@
-import { every, type Repetition } from './schedule.ts';
+import { every } from './schedule.ts';
 import type { StateStore } from './state.ts';
 import { plannedFor } from './stored-time.ts';
-
-/**
- * Keys with which the copies of the server sign what they recognise later. The newest signs, older ones still verify.
- */
-export interface KeyRing {
-  /** The key that signs now. */
-  signing(): string;
-  /** All keys that verify, newest first. */
-  verifying(): readonly string[];
-  /** Starts to read the changes of other processes. Default: every 2 s. */
-  follow(onError: (error: unknown) => void, intervalMs?: number): Repetition;
-}
 
 /** A key, and when it starts to sign, in ms since 1970. */
 interface Key {
@@ -42,13 +30,16 @@ export const ADOPTION_MS = 90_000;
 const MOST_KEYS = 4;
 
 /** Opens the ring, and creates its first key if there is none. */
-export async function openKeyRing({ state, name, random, now }: KeyRingOptions): Promise<KeyRing> {
+export async function openKeyRing({ state, name, random, now }: KeyRingOptions) {
   let keys = parse(await state.getOrSet(name, newKey(random)));
 
   return {
+    /** The key that signs now. */
     signing: () => signingOf(keys, now()),
+    /** All keys that verify, newest first. */
     verifying: () => keys.map(({ key }) => key),
-    follow: (onError, intervalMs = FOLLOW_MS) =>
+    /** Starts to read the changes of other processes. Default: every 2 s. */
+    follow: (onError: (error: unknown) => void, intervalMs: number = FOLLOW_MS) =>
       every(
         intervalMs,
         async () => {
@@ -59,6 +50,11 @@ export async function openKeyRing({ state, name, random, now }: KeyRingOptions):
       ),
   };
 }
+
+/**
+ * Keys with which the copies of the server sign what they recognise later. The newest signs, older ones still verify.
+ */
+export type KeyRing = Awaited<ReturnType<typeof openKeyRing>>;
 
 /**
  * Adds a key, which signs once all copies know it, and returns that time. With `forget` it signs at once, and

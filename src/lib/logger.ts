@@ -118,13 +118,6 @@ function toPlain(value: unknown): unknown {
   return lines.join('\n');
 }
 
-/** Writes lines in batches, because one write costs as much as creating the line. */
-interface LineWriter {
-  write(line: string): void;
-  /** Writes the buffered lines now. */
-  flush(): void;
-}
-
 interface LineWriterOptions {
   write: (text: string) => void;
   /** Maximum time that a line waits. */
@@ -137,11 +130,8 @@ interface LineWriterOptions {
 const EVERY_MS = 100;
 const MAX_WAITING = 64 * 1024;
 
-export function createLineWriter({
-  write,
-  everyMs = EVERY_MS,
-  maxWaiting = MAX_WAITING,
-}: LineWriterOptions): LineWriter {
+/** Writes lines in batches, because one write costs as much as creating the line. */
+export function createLineWriter({ write, everyMs = EVERY_MS, maxWaiting = MAX_WAITING }: LineWriterOptions) {
   let waiting = '';
   let timer: ReturnType<typeof setTimeout> | null = null;
 
@@ -154,11 +144,12 @@ export function createLineWriter({
   }
 
   return {
-    write(line) {
+    write(line: string): void {
       waiting += `${line}\n`;
       if (waiting.length > maxWaiting) flush();
       else timer ??= setTimeout(flush, everyMs);
     },
+    /** Writes the buffered lines now. */
     flush,
   };
 }

@@ -14,7 +14,6 @@ export class OwnedMap<V> {
     this.#onForgotten = onForgotten;
   }
 
-  /** The number of owners. */
   get owners(): number {
     return this.#books.size;
   }

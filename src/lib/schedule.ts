@@ -6,7 +6,6 @@ export interface Repetition {
   stop(): Promise<void>;
 }
 
-/** Maximum pause after failures. */
 const LONGEST_PAUSE_MS = 60_000;
 
 /**

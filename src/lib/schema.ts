@@ -25,6 +25,9 @@ export const HINT = 'x-hint';
 /** What a schema expects, in words for a message. */
 export const EXPECTS = 'x-expects';
 
+/** Other words for a parameter, by which somebody may mean it. */
+export const ALSO = 'x-also';
+
 type Raw = Record<string, unknown>;
 
 /**
@@ -40,7 +43,9 @@ export function coerce(schema: TObject, raw: Raw, url = ''): void {
   const known = Object.keys(schema.properties);
   for (const name of Object.keys(raw)) {
     if (known.includes(name)) continue;
-    const meant = nearest(name.toLowerCase(), known);
+    const lower = name.toLowerCase();
+    const meant =
+      nearest(lower, known) ?? known.find((one) => schema.properties[one]?.[ALSO]?.includes(lower));
     if (meant !== undefined)
       throw invalidParameter(
         name,

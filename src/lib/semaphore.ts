@@ -6,7 +6,6 @@ type Semaphore = <T>(task: () => Promise<T>) => Promise<T>;
 interface SemaphoreOptions {
   maxRunning: number;
   maxWaiting: number;
-  /** The error if the queue is full. */
   fullMessage: Said;
 }
 

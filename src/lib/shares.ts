@@ -1,14 +1,5 @@
 import { AppError, type Said } from '../errors.ts';
 
-/** Keeps one client from taking all of a scarce resource, such as long-lived connections. */
-export interface Shares {
-  /**
-   * Takes a place for the client until the returned function is called; further calls do nothing.
-   * @throws {AppError} `rate_limited` if the client already has its share, `busy` if all places are taken.
-   */
-  enter(client: string): () => void;
-}
-
 interface SharesOptions {
   /** Maximum number of places for one client. */
   each: number;
@@ -21,13 +12,17 @@ interface SharesOptions {
   retryAfterMs?: number;
 }
 
-export function createShares(options: SharesOptions): Shares {
+export function createShares(options: SharesOptions) {
   const { each, all, fullMessage, busyMessage = fullMessage, retryAfterMs = 1000 } = options;
   const held = new Map<string, number>();
   let total = 0;
 
   return {
-    enter(client) {
+    /**
+     * Takes a place for the client until the returned function is called; further calls do nothing.
+     * @throws {AppError} `rate_limited` if the client already has its share, `busy` if all places are taken.
+     */
+    enter(client: string): () => void {
       const own = held.get(client) ?? 0;
       if (own >= each) throw new AppError('rate_limited', fullMessage, { retryAfterMs });
       if (all !== undefined && total >= all) {
@@ -47,3 +42,6 @@ export function createShares(options: SharesOptions): Shares {
     },
   };
 }
+
+/** Keeps one client from taking all of a scarce resource, such as long-lived connections. */
+export type Shares = ReturnType<typeof createShares>;

@@ -4,7 +4,6 @@ import type { Log } from './logger.ts';
 export interface StateStore {
   /** Returns the value, or `null` if none was set. */
   get(key: string): Promise<string | null>;
-  /** Sets or replaces the value. */
   set(key: string, value: string): Promise<void>;
   /** Sets the value only if there is none; returns the value stored afterwards. Atomic. */
   getOrSet(key: string, value: string): Promise<string>;

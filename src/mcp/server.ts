@@ -5,18 +5,12 @@ import { type Ask, TOOLS, type Tool } from './tools.ts';
 
 /** What a caller may do, and on whose behalf. */
 interface Visit {
-  /** The tools that it sees. */
   tools: readonly Tool[];
   ask: Ask;
 }
 
-export interface Agents {
-  /** Answers one message, whose body was already read. Keeps no state. */
-  answer(request: Request, body: unknown, visit: Visit): Promise<Response>;
-}
-
 /** Implements the Model Context Protocol of 2026 and 2025, without sessions. */
-export function createAgents(version: string, log: Log): Agents {
+export function createAgents(version: string, log: Log) {
   // Compiled once instead of for each message.
   const inputs = new Map(
     TOOLS.map(({ name, input }) => [name, fromJsonSchema<object>(JSON.parse(JSON.stringify(input)))]),
@@ -37,7 +31,8 @@ export function createAgents(version: string, log: Log): Agents {
   }
 
   return {
-    answer(request, body, visit) {
+    /** Answers one message, whose body was already read. Keeps no state. */
+    answer(request: Request, body: unknown, visit: Visit): Promise<Response> {
       const handler = createMcpHandler(() => serverFor(visit), {
         // Nothing ever changes that a client could subscribe to.
         maxSubscriptions: 0,
@@ -47,6 +42,8 @@ export function createAgents(version: string, log: Log): Agents {
     },
   };
 }
+
+export type Agents = ReturnType<typeof createAgents>;
 
 /** Returns the tool's answer. An error is also returned, so that the agent can read and correct it. */
 async function result(tool: Tool, given: object, ask: Ask, log: Log) {

@@ -24,22 +24,6 @@ export interface BlockTarget {
   phash?: string | undefined;
 }
 
-/** Blocks in the state store. A change reaches other copies of the server within seconds. */
-export interface Blocks {
-  list(): Promise<BlockList>;
-  /**
-   * Rejects with `invalid_body` for an invalid network, `conflict` if the list is full, `unavailable` if others keep
-   * changing it.
-   */
-  add(target: BlockTarget, reason: string): Promise<void>;
-  /** Returns false if it was not blocked. */
-  remove(target: BlockTarget): Promise<boolean>;
-  /** Rejects with `forbidden` for a blocked client. `peer`: a canonical address. */
-  mayWrite(peer: string): Promise<void>;
-  /** Rejects with `forbidden` for blocked content and, if its hash is known, for anything similar. */
-  mayStore(hash: string, phash?: string | null): Promise<void>;
-}
-
 interface BlocksOptions {
   state: StateStore;
   locks: Locks;
@@ -61,13 +45,7 @@ interface Known {
   hashes: Set<string>;
 }
 
-export function createBlocks({
-  state,
-  locks,
-  now,
-  clock = systemClock,
-  log = () => {},
-}: BlocksOptions): Blocks {
+export function createBlocks({ state, locks, now, clock = systemClock, log = () => {} }: BlocksOptions) {
   const known = createAnswerCache<Known>({ lifeMs: BELIEVED_MS, now });
 
   /** What was read last: preparing the longest list takes 0.1 s. */
@@ -126,7 +104,11 @@ export function createBlocks({
   return {
     list: async () => (await current()).list,
 
-    async add(target, reason) {
+    /**
+     * Rejects with `invalid_body` for an invalid network, `conflict` if the list is full, `unavailable` if others keep
+     * changing it.
+     */
+    async add(target: BlockTarget, reason: string): Promise<void> {
       const { network, hash, phash } = target;
       try {
         createNetworkList(network === undefined ? [] : [network]);
@@ -142,18 +124,21 @@ export function createBlocks({
       log('info', 'block added', factsOf(target, reason));
     },
 
-    async remove(target) {
+    /** Returns false if it was not blocked. */
+    async remove(target: BlockTarget): Promise<boolean> {
       const isGone = await change((list) => drop(list, target));
       if (isGone) log('info', 'block removed', factsOf(target));
       return isGone;
     },
 
-    async mayWrite(peer) {
+    /** Rejects with `forbidden` for a blocked client. `peer`: a canonical address. */
+    async mayWrite(peer: string): Promise<void> {
       const { networks } = await current();
       if (networks.has(peer)) throw new AppError('forbidden', 'This address was blocked by the operator.');
     },
 
-    async mayStore(hash, phash) {
+    /** Rejects with `forbidden` for blocked content and, if its hash is known, for anything similar. */
+    async mayStore(hash: string, phash?: string | null): Promise<void> {
       const { hashes, list } = await current();
       const isLike = (one: string) => distanceBetween(one, phash ?? '') <= ALIKE_BITS;
       const looksBlocked = typeof phash === 'string' && list.phashes.some((one) => isLike(one.phash));
@@ -162,6 +147,9 @@ export function createBlocks({
     },
   };
 }
+
+/** Blocks in the state store. A change reaches other copies of the server within seconds. */
+export type Blocks = ReturnType<typeof createBlocks>;
 
 /** The network is an address of a client, which `LOG_ADDRESSES` can hide. */
 function factsOf({ network, ...hashes }: BlockTarget, reason?: string): Facts {

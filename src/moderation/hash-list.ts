@@ -97,13 +97,13 @@ export async function openHashBlocks(path: string, log: Log) {
     (cause) => log('error', 'blocked hashes not read: the list before stays', { cause }),
   );
   return {
-    /** Rejects with `forbidden` for a file in the list. `sha256`: where it is known already. */
-    async mayUpload({ path, sha256 }: { path: string; sha256: string | undefined }): Promise<void> {
+    /** Rejects with `forbidden` for a file in the list. `sha256`: where it is known already; `peer`: for the log. */
+    async mayUpload(upload: { path: string; sha256: string | undefined; peer: string }): Promise<void> {
+      const { path, sha256, peer } = upload;
       const { has, hasMd5 } = list;
-      const isListed =
-        has(sha256 ?? (await hashOf(path, 'sha256'))) || (hasMd5 && has(await hashOf(path, 'md5')));
-      if (!isListed) return;
-      log('info', 'upload in BLOCK_HASHES refused');
+      const source = sha256 ?? (await hashOf(path, 'sha256'));
+      if (!has(source) && !(hasMd5 && has(await hashOf(path, 'md5')))) return;
+      log('info', 'upload in BLOCK_HASHES refused', { source, peer });
       throw new AppError('forbidden', 'This picture was blocked by the operator.');
     },
     stop: () => looking.stop(),

@@ -14,10 +14,10 @@ const network = text(
 );
 const hash = text(
   'SHA-256 of a file, as uploaded or as stored, in hexadecimal. The server refuses the file.',
-  { pattern: '^[0-9a-f]{64}$' },
+  { pattern: '^[0-9A-Fa-f]{64}$' },
 );
 const phash = text('Perceptual hash from `/api/admin/images`. The server refuses images that look like it.', {
-  pattern: '^[0-9a-f]{16}$',
+  pattern: '^[0-9A-Fa-f]{16}$',
 });
 const since = text('`YYYY-MM-DD HH:MM:SS`, UTC.');
 const reason = text('A note for yourself.', { maxLength: 200 });
@@ -98,11 +98,11 @@ async function unblock(
   return list(blocks);
 }
 
-/** Returns one act for each of the targets. */
 function actsOf(what: 'block.add' | 'block.remove', target: BlockTarget) {
   const given = Object.entries(target).filter(([, value]) => value !== undefined);
   if (given.length === 0) throw new AppError('invalid_body', inEnglish('Give a network, a hash or a phash.'));
-  return given.map(([kind, value]) => ({ what, subject: `${kind} ${value}` }));
+  // Windows writes hashes in capitals.
+  return given.map(([kind, value]) => ({ what, subject: `${kind} ${String(value).toLowerCase()}` }));
 }
 
 function carryBlocks(blocks: Blocks, audit: Pick<Audit, 'carry'>): void {

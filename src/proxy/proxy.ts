@@ -96,7 +96,6 @@ export interface ProxyRecord extends Endpoint {
   uptime: number;
   /** How much observation `uptime` is based on, 0 to 1; see `history.ts`. */
   uptimeWeight: number;
-  /** The proof of the last successful check. */
   proof: Proof | null;
   /** Names of headers that the last successful check found changed, added or removed, separated by spaces; empty if none. */
   tampering: string | null;

@@ -3,7 +3,7 @@ import { elapsedSince } from '../lib/stored-time.ts';
 import { createBlindTest } from './check/blind-test.ts';
 import type { Checker } from './check/checker.ts';
 import { createSharedJudges } from './check/fleet-budget.ts';
-import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './check/single-check.ts';
+import { createSingleChecks, type SingleCheckOptions } from './check/single-check.ts';
 import { withReport } from './pool/history.ts';
 import { createLatencies } from './pool/latencies.ts';
 import { createPoolHistory } from './pool/pool-history.ts';
@@ -28,45 +28,6 @@ export interface ProxyServiceOptions extends UpkeepOptions {
   countTarget?: SingleCheckOptions['countTarget'];
 }
 
-/** The proxy pool. Storage failures reject with `AppError('unavailable')`. */
-export interface ProxyService extends PoolReading {
-  status(): Promise<PoolStatus>;
-  /** Checks now; see `SingleChecks.now`. */
-  testQuick: SingleChecks['now'];
-  /** Starts a check of a known proxy; see `SingleChecks.start`. */
-  startTest: SingleChecks['start'];
-  /**
-   * Records a user's report on whether a proxy worked. A bad report brings its next check forward, but never changes
-   * the status.
-   * @throws {AppError} `not_found`
-   */
-  report(id: number, report: UserReport): Promise<ProxyRecord>;
-  /**
-   * Starts a refresh, or joins the running one. Unless told otherwise, it also checks dead proxies that are
-   * not due yet, if there is time, whatever the budget of checks is.
-   */
-  refresh(scope?: Scope): Promise<RefreshJob>;
-  /**
-   * Like `refresh`, for untrusted clients: it keeps to the budget of checks, and returns the last refresh instead
-   * of starting one if it succeeded less than ten minutes ago, or less than the interval ago.
-   */
-  refreshUnlessFresh(): Promise<RefreshJob>;
-  /** Returns the health of each list, in the order of the configuration. */
-  sources(): Promise<SourceStatus[]>;
-  /** Returns the running refresh, or the last one. */
-  currentRefresh(): Promise<RefreshJob>;
-  /** Calls back when a refresh of any copy makes progress. Returns a function that unsubscribes. */
-  subscribe(listener: (job: RefreshJob) => void): () => void;
-  /** Aborts when endless responses have to end. */
-  readonly stopping: AbortSignal;
-  /** Ends endless responses. Everything else continues. */
-  endStreams(): void;
-  /** Starts the hourly refresh and the rechecks. */
-  start(): void;
-  /** Stops everything that runs. Finished checks are saved. */
-  stop(): Promise<void>;
-}
-
 interface UserReport {
   ok: boolean;
   /** The URL or host that the user wanted to reach. Only the host is kept. */
@@ -79,7 +40,7 @@ const REPORT_GAP_MS = 30_000;
 /** After a successful refresh, untrusted clients cannot start another one for this long. */
 const FRESH_MS = 10 * 60_000;
 
-export function createProxyService(options: ProxyServiceOptions): ProxyService {
+export function createProxyService(options: ProxyServiceOptions) {
   const { store, state, checker, clock, log, countryOf, refreshIntervalMs } = options;
   const stopping = new AbortController();
   const streams = new AbortController();
@@ -114,16 +75,31 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
 
   return {
     ...reading,
+    /**
+     * Records a user's report on whether a proxy worked. A bad report brings its next check forward, but never changes
+     * the status.
+     * @throws {AppError} `not_found`
+     */
     report: createReport(reading, recorder, clock),
+    /** Checks now; see `createSingleChecks`. */
     testQuick: single.now,
+    /** Starts a check of a known proxy. */
     startTest: single.start,
-    refresh: (scope = { all: true, overdraws: true }) => refresh.start(scope),
+    /**
+     * Starts a refresh, or joins the running one. Unless told otherwise, it also checks dead proxies that are not due
+     * yet, if there is time, whatever the budget of checks is.
+     */
+    refresh: (scope: Scope = { all: true, overdraws: true }) => refresh.start(scope),
+    /** Returns the running refresh, or the last one. */
     currentRefresh: refresh.current,
+    /** Calls back when a refresh of any copy makes progress. Returns a function that unsubscribes. */
     subscribe: progress.subscribe,
+    /** Aborts when endless responses have to end. */
     stopping: streams.signal,
+    /** Ends endless responses. Everything else continues. */
     endStreams: () => streams.abort(),
 
-    async status() {
+    async status(): Promise<PoolStatus> {
       const [lastRefresh, job, latest] = await Promise.all([
         refresh.lastFinished(),
         refresh.current(),
@@ -135,24 +111,31 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
       return { condition, lastRefresh, nextRefresh, refresh: job, judges: latest };
     },
 
-    async sources() {
+    /** Returns the health of each list, in the order of the configuration. */
+    async sources(): Promise<SourceStatus[]> {
       const healthOf = await lookUpHealth(state);
       return options.sources.map((source) => ({ source, health: healthOf(source.name) }));
     },
 
-    async refreshUnlessFresh() {
+    /**
+     * Like `refresh`, for untrusted clients: it keeps to the budget of checks, and returns the last refresh instead of
+     * starting one if it succeeded less than ten minutes ago, or less than the interval ago.
+     */
+    async refreshUnlessFresh(): Promise<RefreshJob> {
       const job = await refresh.current();
       const age = elapsedSince(job.finishedAt, clock.now());
       const isFresh = job.state === 'done' && age < Math.min(FRESH_MS, refreshIntervalMs);
       return isFresh ? job : refresh.start({ all: true });
     },
 
-    start() {
+    /** Starts the hourly refresh and the rechecks. */
+    start(): void {
       timers.start();
       loops = upkeep.run(stopping.signal);
     },
 
-    async stop() {
+    /** Stops everything that runs. Finished checks are saved. */
+    async stop(): Promise<void> {
       stopping.abort();
       streams.abort();
       await timers.stop();
@@ -162,12 +145,15 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   };
 }
 
+/** The proxy pool. Storage failures reject with `AppError('unavailable')`. */
+export type ProxyService = ReturnType<typeof createProxyService>;
+
 function createReport(
   { get }: Pick<PoolReading, 'get'>,
   recorder: Pick<Recorder, 'change' | 'flush'>,
   clock: Pick<Clock, 'now'>,
-): ProxyService['report'] {
-  return async (id, { ok, target, error }) => {
+) {
+  return async (id: number, { ok, target, error }: UserReport): Promise<ProxyRecord> => {
     const record = await get(id);
     const report = { at: clock.now(), ok, target: hostOfTarget(target), error: error ?? null };
     const noted = recorder.change(record, (current) => {

@@ -66,7 +66,6 @@ export function openAdmin({ config, operations, features, health, web }: AdminPa
   ];
 }
 
-/** Opens reports by visitors. */
 function openReports(
   { service, albums, basePath }: ModeratedPictures,
   { operations, web, home }: Pick<AdminParts, 'operations' | 'web'> & { home: string },

@@ -48,18 +48,12 @@ const JOBS_MS = 4000;
 
 /**
  * The shutdown of a server: it reports that it is not ready, but serves for `delayMs`, so that load balancers notice.
- * Then it accepts nothing new, and running requests may end within `graceMs`. Finally jobs, conversions and stores
- * end.
+ * Then it accepts nothing new, and running requests may end within `graceMs`. Finally jobs, conversions and stores end.
  */
-interface Shutdown {
-  /** Fails once the shutdown has begun. */
-  source: FindingSource;
-  run(server: HttpServer, features: readonly RunningFeature[], operations: Operations): Promise<void>;
-}
-
-export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs: number }): Shutdown {
+export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs: number }) {
   let begun = false;
   return {
+    /** Fails once the shutdown has begun. */
     source: answering(
       'The server is stopping.',
       async () => {
@@ -67,7 +61,11 @@ export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs:
       },
       'all',
     ),
-    async run(server, features, { stores, webhooks, audit, usage }) {
+    async run(
+      server: HttpServer,
+      features: readonly RunningFeature[],
+      { stores, webhooks, audit, usage }: Operations,
+    ): Promise<void> {
       begun = true;
       await systemClock.sleep(delayMs);
       for (const feature of features) feature.endStreams?.();

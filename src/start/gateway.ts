@@ -6,7 +6,6 @@ import { followPool } from '../gateway/follow-pool.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
 import { takeReports } from '../gateway/reports.ts';
-import type { GatewayDoor } from '../gateway/routes.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
 import { readUser } from '../gateway/user-options.ts';
@@ -24,19 +23,10 @@ import { dialByName } from './dial-by-name.ts';
 import type { Parts } from './feature.ts';
 import type { Pool } from './pool.ts';
 
-/** The gateway of a running server. */
-interface ServerGateway extends GatewayDoor {
-  port: number;
-  /** For the page of the pool. */
-  panel: (context: RequestContext) => GatewayPanel;
-  stop(): Promise<void>;
-}
-
 const monotonic = () => performance.now();
 const LOOPBACK = '127.0.0.1';
 /** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
-/** Maximum number of client connections. */
 const CONNECTIONS = 10_000;
 
 /**
@@ -47,7 +37,7 @@ export async function startServerGateway(
   { runtime, config, stores, operations, log }: Parts,
   { service, sources, paid }: Pool,
   { port, testimony }: { port: number; testimony: Testimony },
-): Promise<ServerGateway> {
+) {
   const { usage, tokens, metrics } = operations;
   const { limiter } = stores;
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
@@ -127,7 +117,8 @@ export async function startServerGateway(
   log('info', 'gateway listening', { port: gateway.port, tokens: closed });
   return {
     port: gateway.port,
-    panel: (context) => panelFor(gateway, context, closed),
+    /** For the page of the pool. */
+    panel: (context: RequestContext) => panelFor(gateway, context, closed),
     closed: () => closed,
     journal: gateway.journal,
     report: takeReports({
@@ -137,7 +128,7 @@ export async function startServerGateway(
       onReport: (id, { ok, site: target, error }) =>
         void service.report(id, { ok, target, error }).catch(() => {}),
     }),
-    async stop() {
+    async stop(): Promise<void> {
       await looking.stop();
       gateway.stop();
       await Promise.all([follower.stop(), usage.stop(), paid.stop()]);
@@ -158,7 +149,6 @@ function settingsOf(config: Config) {
   };
 }
 
-/** Returns what targets may be reached. */
 function rulesOf(config: Config): TargetRules {
   const own = new Set(ownAddresses());
   if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);

@@ -49,15 +49,17 @@ async function removeStale(path: string): Promise<void> {
   if (found === null) return;
   if (!found.isSocket())
     throw new AppError('unavailable', inEnglish(`HOST names ${path}, which is not a socket.`));
-  if (await isAnswered(path))
+  if (await isAnswered({ path }))
     throw new AppError('unavailable', inEnglish(`Another server already listens at ${path}.`));
   await rm(path, { force: true });
 }
 
-function isAnswered(path: string): Promise<boolean> {
+/** Reports whether anything accepts connections at the address, within its `timeout`. */
+export function isAnswered(address: NetConnectOpts): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(path, () => resolve(true));
-    socket.once('error', () => resolve(false)).once('connect', () => socket.destroy());
+    const socket = connect(address, () => resolve(true));
+    for (const end of ['connect', 'timeout']) socket.once(end, () => socket.destroy());
+    socket.once('error', () => resolve(false)).once('close', () => resolve(false));
   });
 }
 

@@ -1,42 +1,23 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
 import type { Stores } from '../../adapters/open.ts';
-import { createHolders, type Holders } from '../access/holders.ts';
-import { createTokens, type Tokens } from '../access/tokens.ts';
-import { createUsage, type UsageMeter } from '../access/usage.ts';
-import type { Audit } from '../audit/audit.ts';
+import { createHolders } from '../access/holders.ts';
+import { createTokens } from '../access/tokens.ts';
+import { createUsage } from '../access/usage.ts';
 import type { Config } from '../config.ts';
-import { createLimits, type Limits } from '../http/limits.ts';
+import { createLimits } from '../http/limits.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
 import { createMetrics, type Histogram, type Metrics } from '../lib/metrics.ts';
 import { describeProcess } from '../lib/process-metrics.ts';
 import type { RateLimiter, Verdict } from '../lib/rate-limiter.ts';
-import { type Blocks, createBlocks } from '../moderation/blocks.ts';
+import { createBlocks } from '../moderation/blocks.ts';
 import { VERSION } from '../version.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import { openAudit } from './audit.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
-/** What the operator needs from a running server, and what the services report to it. */
-export interface Operations {
-  metrics: Metrics;
-  blocks: Blocks;
-  audit: Audit;
-  tokens: Tokens;
-  holders: Holders;
-  usage: UsageMeter;
-  /** `null` if none are configured. */
-  webhooks: Webhooks | null;
-  /** The stores, with metrics. */
-  stores: Stores;
-  /** `null` if nobody is limited. */
-  limits: Limits | null;
-  /** A monotonic clock in ms. */
-  now: () => number;
-}
-
-export async function startOperations(config: Config, stores: Stores, log: Log): Promise<Operations> {
+export async function startOperations(config: Config, stores: Stores, log: Log) {
   const now = () => performance.now();
   const metrics = createMetrics();
   describeProcess(metrics);
@@ -66,14 +47,18 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   const observe = instrumentStores(metrics, now);
   return {
     metrics,
+    /** A monotonic clock in ms. */
     now,
     blocks: createBlocks({ ...stores, now: Date.now, log }),
     audit: openAudit(config, stores, log),
     tokens,
+    /** `null` if nobody is limited. */
     limits: rates && createLimits({ limiter, rates, maxUploadBytes }),
     usage,
     holders,
+    /** `null` if none are configured. */
     webhooks: await openWebhooks(config, metrics, log),
+    /** The stores, with metrics. */
     stores: {
       ...stores,
       proxies: observe('proxies', stores.proxies),
@@ -86,6 +71,9 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
     },
   };
 }
+
+/** What the operator needs from a running server, and what the services report to it. */
+export type Operations = Awaited<ReturnType<typeof startOperations>>;
 
 async function openWebhooks(config: Config, metrics: Metrics, log: Log): Promise<Webhooks | null> {
   const { WEBHOOK_URLS: urls, WEBHOOK_SECRET: secret } = config;
@@ -164,7 +152,6 @@ function instrumentLimiter(limiter: RateLimiter, onRefused: (name: string) => vo
   };
 }
 
-/** Measures the condition of the record store. */
 function describeCondition(metrics: Metrics, condition: RecordStores['condition']): void {
   const byKind = (numbers: Record<RecordKind, number>, unit = 1) =>
     Object.entries(numbers).map(([kind, value]) => ({ labels: [kind], value: value / unit }));

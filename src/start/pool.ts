@@ -1,42 +1,22 @@
 import { systemClock } from '../lib/clock.ts';
 import { affordableSockets } from '../lib/open-files.ts';
-import type { JudgeState } from '../proxy/check/checker.ts';
 import { createTargetLimits } from '../proxy/check/target-limits.ts';
 import { describePool, observeChecker, observeRefreshes } from '../proxy/metrics.ts';
 import { openCountries } from '../proxy/pool/country.ts';
 import { createExits } from '../proxy/pool/exits.ts';
-import { createPaidUpstreams, type PaidUpstreams } from '../proxy/pool/paid.ts';
+import { createPaidUpstreams } from '../proxy/pool/paid.ts';
 import type { RefreshObserver } from '../proxy/refresh/run.ts';
-import { createProxyService, type ProxyService } from '../proxy/service.ts';
+import { createProxyService } from '../proxy/service.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
-import type { Source } from '../proxy/sources/source.ts';
 import { jobView } from '../proxy/views.ts';
 import { watchPool } from '../webhooks/watch.ts';
 import { openChecker } from './checker.ts';
 import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
-/** The pool over its store, and what uses it. */
-export interface Pool {
-  service: ProxyService;
-  sources: readonly Source[];
-  /** Started by the gateway, which alone uses them. */
-  paid: PaidUpstreams;
-  judges(): JudgeState;
-  /** Reports whether a proxy of the pool uses this address as its exit. */
-  isExit(address: string): boolean;
-  /** Begins its jobs. */
-  start(): void;
-  /** Idempotent. */
-  stop(): Promise<void>;
-}
-
 /** Assembles the checks, the pool and its events. `secrets`: those with which our own judge proves its answers. */
-export async function openPool(
-  { config, stores, log, operations }: Parts,
-  secrets: () => readonly string[],
-): Promise<Pool> {
+export async function openPool({ config, stores, log, operations }: Parts, secrets: () => readonly string[]) {
   const { metrics, webhooks } = operations;
   const { PROXY_ALLOW_PRIVATE: allowPrivate, RATE_LIMITS: rates } = config;
   const plainChecker = await openChecker(config, log, secrets);
@@ -108,14 +88,18 @@ export async function openPool(
   return {
     service,
     sources,
+    /** Started by the gateway, which alone uses them. */
     paid,
     judges: checker.judges,
+    /** Reports whether a proxy of the pool uses this address as its exit. */
     isExit: exits.has,
-    start() {
+    /** Begins its jobs. */
+    start(): void {
       service.start();
       exits.start();
     },
-    async stop() {
+    /** Idempotent. */
+    async stop(): Promise<void> {
       await exits.stop();
       await watching?.stop();
       await service.stop();
@@ -123,3 +107,6 @@ export async function openPool(
     },
   };
 }
+
+/** The pool over its store, and what uses it. */
+export type Pool = Awaited<ReturnType<typeof openPool>>;

@@ -6,21 +6,6 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { ASSETS, assetPath } from '../assets.ts';
 import { acceptedIn } from '../lib/accepted.ts';
 
-/** Files that browsers load besides pages: style sheet, scripts and icons. */
-export interface Assets {
-  /** Returns the path of a file, which changes with its content: `/assets/<version>/style.css`. */
-  url(file: string): string;
-  /**
-   * Returns the scripts that these import, including indirect ones. Without this list, a browser finds them one after
-   * the other.
-   */
-  imports(scripts: readonly string[]): string[];
-  /** Returns the style sheets of a page with these scripts: that of all pages, and those with the names of scripts. */
-  styles(scripts: readonly string[]): string[];
-  /** Answers a request for a file, compressed if the client accepts it; `null` for an unknown file. */
-  respond(file: string, version: string, accepted: string | null): Response | null;
-}
-
 interface Encoded {
   type: string;
   plain: Uint8Array<ArrayBuffer>;
@@ -50,7 +35,7 @@ const ENCODERS: [name: string, encode: (bytes: Uint8Array) => Uint8Array][] = [
  * bytes: there is no build step, and each line keeps its number. All share one version, so that scripts can import each
  * other by name.
  */
-export async function readAssets(): Promise<Assets> {
+export async function readAssets() {
   const names = ASSETS.filter((name) => name.startsWith(FOLDER));
   const hasScript = (sheet: string) => names.some((name) => name === sheet.replace(/css$/, 'js'));
   const files = new Map<string, Encoded>();
@@ -68,22 +53,31 @@ export async function readAssets(): Promise<Assets> {
   const current = hash.digest('hex').slice(0, 12);
 
   return {
-    url: (file) => `/assets/${current}/${file}`,
+    /** Returns the path of a file, which changes with its content: `/assets/<version>/style.css`. */
+    url: (file: string) => `/assets/${current}/${file}`,
 
-    imports(scripts) {
+    /**
+     * Returns the scripts that these import, including indirect ones. Without this list, a browser finds them one after
+     * the other.
+     */
+    imports(scripts: readonly string[]): string[] {
       const found = new Set(scripts);
       for (const script of found) for (const one of imports.get(script) ?? []) found.add(one);
       return [...found].filter((one) => !scripts.includes(one));
     },
 
-    styles(scripts) {
+    /**
+     * Returns the style sheets of a page with these scripts: that of all pages, and those with the names of scripts.
+     */
+    styles(scripts: readonly string[]): string[] {
       return [
         STYLE,
         ...scripts.map((script) => script.replace(/js$/, 'css')).filter((name) => files.has(name)),
       ];
     },
 
-    respond(file, version, accepted) {
+    /** Answers a request for a file, compressed if the client accepts it; `null` for an unknown file. */
+    respond(file: string, version: string, accepted: string | null): Response | null {
       const found = files.get(file);
       if (!found) return null;
       const readable = acceptedIn(accepted);
@@ -104,6 +98,9 @@ export async function readAssets(): Promise<Assets> {
     },
   };
 }
+
+/** Files that browsers load besides pages: style sheet, scripts and icons. */
+export type Assets = Awaited<ReturnType<typeof readAssets>>;
 
 /** Lines that are comments, whole. */
 const COMMENTS = /^[ \t]*(?:\/\/.*|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/[ \t]*)$/gm;

@@ -3,7 +3,6 @@ import { type Html, html, jsonElement } from './html.ts';
 import { logo } from './icons.ts';
 import { languageOf } from './preferences.ts';
 import type { Words } from './words/en.ts';
-import type { Formats } from './words/formats.ts';
 import { LANGUAGE_TAGS, LANGUAGES, type Language } from './words/languages.ts';
 
 /** An entry of the navigation. */
@@ -23,18 +22,6 @@ export interface PageOptions {
   /** `href` of this page's entry in the navigation. */
   current?: string;
   content: Html;
-}
-
-/** What surrounds all pages of one visitor, and what they are rendered with. */
-export interface Site {
-  readonly version: string;
-  /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
-  readonly path: string;
-  readonly language: Language;
-  readonly words: Words;
-  readonly formats: Formats;
-  /** Renders a whole page. */
-  render(page: PageOptions): string;
 }
 
 /** Returns the site in the language of the visitor behind a request. */
@@ -59,7 +46,7 @@ export function createSites(options: SiteOptions): SiteOf {
 export function createSite(
   { assets, links, version, path, integrations, abuseContact }: SiteOptions,
   language: Language,
-): Site {
+) {
   const { words } = LANGUAGES[language];
   const { frame } = words;
   const nav = (current: string | undefined) =>
@@ -71,11 +58,12 @@ export function createSite(
 
   return {
     version,
+    /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
     path,
     language,
     words,
     formats: words.formats,
-    render: ({ title, head, summary, scripts = [], current, content }) =>
+    render: ({ title, head, summary, scripts = [], current, content }: PageOptions) =>
       html`<!doctype html>
 <html lang="${language}">
 <head>
@@ -115,13 +103,15 @@ ${languageForm(`${path}/preferences`, words, language)}
   };
 }
 
+/** What surrounds all pages of one visitor, and what they are rendered with. */
+export type Site = ReturnType<typeof createSite>;
+
 /** Shows times as the visitor counts them. */
 const LOCAL_TIMES = 'image.js';
 
 /** What the browser paints before and around the page. */
 const THEME_COLORS = { light: '#faf7f0', dark: '#0a181d' };
 
-/** Renders the choice of language as buttons. */
 function languageForm(action: string, { frame }: Words, chosen: Language): Html {
   return html`<form class="preferences" method="post" action="${action}">
 <div role="group" aria-label="${frame.language}">${LANGUAGE_TAGS.map((tag) => html`<button class="choice" name="language" value="${tag}" aria-pressed="${String(tag === chosen)}" lang="${tag}">${LANGUAGES[tag].name}</button>`)}</div>

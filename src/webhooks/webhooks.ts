@@ -20,23 +20,11 @@ export type EventType =
 /** The result of a message: delivered, refused or failed permanently, or dropped because too many waited. */
 export type Delivery = 'delivered' | 'failed' | 'dropped';
 
-/** Posts events to the configured URLs, in order for each URL. */
-export interface Webhooks {
-  /**
-   * Queues an event for delivery; never waits and never throws. `onEnd` is called when every URL has received it or
-   * it was given up, but not for events that a stop loses.
-   */
-  send(type: EventType, data: object, onEnd?: () => void): void;
-  /** Stops. Undelivered events are lost. Idempotent. */
-  stop(): Promise<void>;
-}
-
 export interface WebhooksOptions {
   urls: readonly string[];
   secret: string;
   fetch: SafeFetch;
   clock: Clock;
-  /** Returns a new message ID. */
   newId: () => string;
   /** 0 to 1. */
   random: () => number;
@@ -67,7 +55,7 @@ interface Target {
   work: Promise<void> | null;
 }
 
-export function createWebhooks(options: WebhooksOptions): Webhooks {
+export function createWebhooks(options: WebhooksOptions) {
   const { urls, secret, fetch, clock, newId, random, log, onDelivery } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -123,7 +111,11 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   }
 
   return {
-    send(type, data, onEnd) {
+    /**
+     * Queues an event for delivery; never waits and never throws. `onEnd` is called when every URL has received it or
+     * it was given up, but not for events that a stop loses.
+     */
+    send(type: EventType, data: object, onEnd?: () => void): void {
       if (signal.aborted) return;
       let open = targets.length;
       const ended = () => {
@@ -142,7 +134,8 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       }
     },
 
-    async stop() {
+    /** Stops. Undelivered events are lost. Idempotent. */
+    async stop(): Promise<void> {
       stopping.abort(new Error('the server is stopping'));
       await Promise.all(targets.map(({ work }) => work));
       const lost = targets.reduce((sum, { waiting }) => sum + waiting.length, 0);
@@ -150,3 +143,6 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     },
   };
 }
+
+/** Posts events to the configured URLs, in order for each URL. */
+export type Webhooks = ReturnType<typeof createWebhooks>;

@@ -43,6 +43,17 @@ describe('an upload', () => {
     expect((await file.arrayBuffer()).byteLength).toBe(image.size);
   });
 
+  test.each(['pwd', 'passphrase', 'Passwd', 'pass'])(
+    'with its password called %s is not stored without it',
+    async (name) => {
+      const answer = await host.send('/api/upload', form({ [name]: 'tea' }));
+      expect([answer.status, await answer.text()]).toEqual([
+        400,
+        expect.stringContaining('did you mean password?'),
+      ]);
+    },
+  );
+
   test('as a raw body takes the same options from the query', async () => {
     const options = {
       format: 'JPG',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 import { until } from '../support/stores/services.ts';
@@ -147,4 +147,15 @@ test('a line that a full disk has cut swallows no other', async () => {
   await rm(path);
   expect(first).toBe('{"id":"cut');
   expect(lines(others.join('\n')).map(({ what }) => what)).toEqual(['block.add', 'block.add']);
+});
+test('a file that cannot take lines is told at the start, and as long as that is so', async () => {
+  const path = join(tmpdir(), `picpool-absent-${process.pid}`, 'acts.jsonl');
+  await withServer({ SERVICES: 'proxy', AUDIT_LOG: path }, async ({ send, logged }) => {
+    const text = 'AUDIT_LOG names a file that lines cannot be appended to.';
+    await until(() => logged.some(({ message }) => message === text));
+    expect(await (await send('/readyz')).text()).toContain(text);
+    await mkdir(dirname(path));
+    expect(await (await send('/readyz')).text()).not.toContain(text);
+  });
+  await rm(dirname(path), { recursive: true });
 });

@@ -5,13 +5,17 @@ import { join } from 'node:path';
 import { PNG, withServer } from '../support/servers/running-server.ts';
 import { withFolder } from '../support/temporary.ts';
 
-test('a file whose SHA-256 or MD5 is in BLOCK_HASHES is refused', () =>
+test('a file whose SHA-256 or MD5 is in BLOCK_HASHES is refused, and the log says which and whose', () =>
   withFolder(async (folder) => {
     const path = join(folder, 'hashes.txt');
     for (const kind of ['sha256', 'md5']) {
       await writeFile(path, `${createHash(kind).update(PNG).digest('hex')}  known.png\n`);
       await withServer({ BLOCK_HASHES: path, SERVICES: 'image' }, async (server) => {
         expect((await server.upload()).status).toBe(403);
+        // For those who have to report it.
+        const source = createHash('sha256').update(PNG).digest('hex');
+        const facts = { source, peer: '127.0.0.1' };
+        expect(server.logged).toContainEqual({ message: 'upload in BLOCK_HASHES refused', facts });
         const other = Uint8Array.from([...PNG, 0]);
         expect((await server.send('/api/upload', { method: 'POST', body: other })).status).toBe(201);
       });
@@ -57,4 +61,15 @@ test('without a contact there is no such page', () =>
   withServer({}, async (server) => {
     expect((await server.send('/contact')).status).toBe(404);
     expect((await server.send('/.well-known/security.txt')).status).toBe(404);
+  }));
+
+test('a person who sends the form of the page without a token reads that one is needed', () =>
+  withServer({ UPLOAD: 'token', SERVICES: 'image' }, async (server) => {
+    for (const path of ['/api/upload', '/share']) {
+      const body = new FormData();
+      body.set('image', new File([PNG], 'one.png'));
+      const answer = await server.send(path, { method: 'POST', body, headers: { accept: 'text/html' } });
+      const page = expect.stringContaining('<h1>A token is required</h1>');
+      expect([answer.status, await answer.text()]).toEqual([401, page]);
+    }
   }));

@@ -79,8 +79,10 @@ test('a backup goes to no place of another installation, nor over its images, an
   const run = (words: string[], folder: string) => cli(words, { env: { DATA_DIR: folder } });
   expect((await run(['backup', target], one.folder)).code).toBe(0);
   const foreign = await run(['backup', target], other.folder);
-  expect([foreign.code, foreign.stderr]).toEqual([1, expect.stringContaining('another installation')]);
-  expect((await run(['restore', target], other.folder)).stderr).toContain('of another installation');
+  expect([foreign.code, foreign.stderr]).toEqual([1, expect.stringContaining('The target already holds')]);
+  expect((await run(['restore', target], other.folder)).stderr).toContain(
+    'stop the server, empty the stores',
+  );
   const images = join(one.folder, 'images');
   expect((await run(['backup', images], one.folder)).stderr).toContain('TARGET is within');
   const records = (await fileOf(target, 'records_')) ?? '';

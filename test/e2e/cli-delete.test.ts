@@ -395,6 +395,13 @@ test('a server of another version that leaves out a link costs no delete token',
     ),
   ));
 
+test('without a URL, commands ask the server that the settings describe', () => {
+  const urls = [{}, { PORT: '8080' }, { PORT: '8080', PICPOOL_URL: 'http://other/' }].map(
+    (env) => createClient(undefined, env).url,
+  );
+  expect(urls).toEqual(['http://localhost:3000', 'http://localhost:8080', 'http://other']);
+});
+
 /** The work's timers end 200 times as early. Resolves with its failure. */
 async function failureOf(work: () => Promise<unknown>): Promise<unknown> {
   const { setTimeout: real } = globalThis;

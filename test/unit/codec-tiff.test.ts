@@ -117,6 +117,16 @@ test('TIFF with 12-bit samples keeps the upper 8 bits, even if a row ends within
   expect([...(pixels ?? [])]).toEqual(greys.flatMap((grey) => [grey, grey, grey, 255]));
 });
 
+test('TIFF in YCbCr with as many samples of each has the right colours, and is otherwise left to libvips', async () => {
+  const colours = Buffer.from([76, 85, 255, 29, 255, 107, 128, 128, 128]);
+  const tags = { 256: [3], 257: [1], 258: [8, 8, 8], 259: [1], 262: [6], 277: [3], 278: [1] };
+  const pixels = await drawn(tiffFile({ ...tags, 530: [1, 1] }, [colours], 273));
+  // Red, blue and grey, by the table of JPEG.
+  const wanted = [254, 0, 0, 255, 0, 0, 254, 255, 128, 128, 128, 255];
+  for (const [at, value] of wanted.entries()) expect(Math.abs((pixels?.[at] ?? 999) - value)).toBeLessThan(2);
+  expect(await drawn(tiffFile({ ...tags, 530: [2, 1] }, [colours], 273))).toBeNull();
+  expect(await drawn(tiffFile(tags, [colours], 273))).toBeNull();
+});
 test('tiles may have any sides, CIELab an alpha that nothing describes, and damaged tiles of it are refused', async () => {
   // Two tiles of 2 x 1 samples of 12 bits, turned by 90 degrees: 0xabc 0xdef, and 0x123 beside the picture's edge.
   const tiles = ['abcdef', '123000'].map((hex) => Buffer.from(hex, 'hex'));

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
+import { tmpdir } from 'node:os';
 import { parseConfig } from '../../src/config.ts';
-import { type Finding, ok } from '../../src/findings/finding.ts';
+import { type Finding, fail, ok } from '../../src/findings/finding.ts';
 import { grouped } from '../../src/findings/network.ts';
-import { openFindings } from '../../src/findings/settings.ts';
+import { auditLogFindings, fileFindings, openFindings } from '../../src/findings/settings.ts';
 import { checkConversion, checkFolder } from '../../src/findings/system.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { localFolders } from '../../src/start/data-folder.ts';
@@ -34,6 +35,30 @@ test('everything that the settings leave open comes with the setting that closes
     'public_url',
     'trusted_proxies',
   ]);
+});
+
+test('files of the settings that the server could not use are named before it starts', async () => {
+  const config = parseConfig({
+    ABUSE_CONTACT: 'abuse@example.com',
+    TERMS: '/nowhere/terms',
+    BLOCK_HASHES: import.meta.path,
+  });
+  expect(await fileFindings(config)).toEqual([
+    fail('TERMS names a file that cannot be read: /nowhere/terms'),
+  ]);
+  expect(await fileFindings(parseConfig({}))).toEqual([]);
+});
+
+test('AUDIT_LOG must be a file or a URL that can take lines, which is told before there is one', async () => {
+  for (const [AUDIT_LOG, isFit] of Object.entries({
+    '/nowhere/acts.jsonl': false,
+    [tmpdir()]: false,
+    '/dev/null': false,
+    [import.meta.path]: true,
+    [`${tmpdir()}/picpool-no-acts.jsonl`]: true,
+    'https://acts.example/': true,
+  }))
+    expect([AUDIT_LOG, (await auditLogFindings({ AUDIT_LOG })).length === 0]).toEqual([AUDIT_LOG, isFit]);
 });
 
 test('free space counts where stores are files of this machine', () => {

@@ -41,7 +41,6 @@ interface Made {
   pixels?: Pixels | null;
 }
 
-/** What to make of a picture. */
 interface Plan {
   format: Format;
   animated: boolean;

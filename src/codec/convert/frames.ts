@@ -29,16 +29,7 @@ export async function countFrames(path: string, kind: Header['kind'], most: numb
   }
 }
 
-/** The part of a file that is in memory. Only reading the next one waits, because 32 MiB can hold 16 million blocks. */
-interface Window {
-  readonly buffer: Buffer;
-  /** Returns where in `buffer` those bytes of the file are, or `undefined` if they are not there. */
-  find(at: number, count: number): number | undefined;
-  /** Reads from there on. Resolves with the same, `undefined` if the file ends before. */
-  load(at: number, count: number): Promise<number | undefined>;
-}
-
-function createWindow(file: FileHandle): Window {
+function createWindow(file: FileHandle) {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   let start = 0;
   let length = 0;
@@ -46,14 +37,19 @@ function createWindow(file: FileHandle): Window {
     at >= start && at + count <= start + length ? at - start : undefined;
   return {
     buffer,
+    /** Returns where in `buffer` those bytes of the file are, or `undefined` if they are not there. */
     find,
-    async load(at, count) {
+    /** Reads from there on. Resolves with the same, `undefined` if the file ends before. */
+    async load(at: number, count: number): Promise<number | undefined> {
       start = at;
       length = (await file.read(buffer, 0, CHUNK_BYTES, at)).bytesRead;
       return find(at, count);
     },
   };
 }
+
+/** The part of a file that is in memory. Only reading the next one waits, because 32 MiB can hold 16 million blocks. */
+type Window = ReturnType<typeof createWindow>;
 
 /** Counts image descriptors up to the trailer (GIF89a, sections 20 to 27). */
 async function gifFrames({ buffer, find, load }: Window, most: number): Promise<Frames> {

@@ -8,7 +8,6 @@ import type { Warning } from './warnings.ts';
 interface Passage extends Pick<Source, 'frames' | 'moves' | 'complete' | 'parts'> {
   header: Pick<Metadata, 'exif' | 'xmp' | 'iptc' | 'comments'>;
   format: Format;
-  /** Whether the result is animated. */
   animated: boolean;
   /** Metadata of the result, or `null` if they should not be kept. */
   told: Pick<Metadata, 'exif' | 'xmp' | 'iptc'> | null;
@@ -16,11 +15,9 @@ interface Passage extends Pick<Source, 'frames' | 'moves' | 'complete' | 'parts'
   palette?: boolean | undefined;
   /** Whether the file had Content Credentials, and the result has none. */
   provenanceLost: boolean;
-  /** Whether the result has the gain map. */
   gainMapKept: boolean;
   /** One frame of the input as people see it, and of the result. */
   sides: Record<'from' | 'to', { width: number; height: number }>;
-  /** Bytes of the file and of the result. */
   bytes: Record<'from' | 'to', number>;
 }
 

@@ -23,7 +23,6 @@ import { INPUT, type Metadata, type Sharp, type SharpConstructor } from './sharp
 /** A picture whose header was read and whose limits were checked. */
 export interface Source {
   kind: Header['kind'];
-  /** Bytes of the file. */
   bytes: number;
   /** What sharp decodes: the file itself, or the output of another decoder. */
   input: string | Buffer;

@@ -84,18 +84,12 @@ function isOpaque(pixels: Uint8Array): boolean {
   return true;
 }
 
-interface Encoder {
-  palette: Palette | null;
-  colourType: number;
-  sharp: SharpConstructor;
-}
-
 /** Returns the compressed pixels of an area of a frame. */
 async function encode(
   { pixels, width, height }: Strip,
   index: number,
   area: Area,
-  { palette, colourType, sharp }: Encoder,
+  { palette, colourType, sharp }: { palette: Palette | null; colourType: number; sharp: SharpConstructor },
 ): Promise<Buffer[]> {
   const frame = pixels.subarray(index * width * height * 4, (index + 1) * width * height * 4);
   if (palette) return [deflateSync(indexedRows(frame, width, area, palette), { level: 9 })];

@@ -18,7 +18,6 @@ const EMBEDDED_PROFILE = 0x4d424544;
 const [RGB, RLE8, RLE4, BIT_FIELDS, ALPHA_BIT_FIELDS] = [0, 1, 2, 3, 6];
 const DEPTHS = [1, 2, 4, 8, 16, 24, 32];
 
-/** What the header of a bitmap says. */
 interface Bitmap {
   headerBytes: number;
   width: number;

@@ -26,7 +26,6 @@ export async function recoloured(
   return writePng({ pixels, width, height, hasAlpha, exif });
 }
 
-/** The codes of sRGB. */
 const [SRGB, SRGB_CURVE] = [1, 13];
 
 /** Returns factor and offset that make black and white, 16 and 235 in 8 bits, the ends of the range. */

@@ -30,6 +30,7 @@ const TAG = {
   extra: 338,
   sampleFormat: 339,
   jpegTables: 347,
+  subsampling: 530,
   icc: 34675,
 } as const;
 const TAGS = new Set<number>(Object.values(TAG));
@@ -50,7 +51,7 @@ const MOST_VALUE_BYTES = 8 * 2 ** 20;
 /** Tiles may extend beyond the picture, but not have several times its pixels: all of them may be the same few bytes. As many as these take 0.3 s. */
 const TILES = { spare: 2 ** 24, times: 2 };
 
-const [GREY, RGB, LAB] = [1, 2, 8];
+const [GREY, RGB, YCBCR, LAB] = [1, 2, 6, 8];
 /** JPEG and WebP. */
 const LOSSY = [7, 50001];
 /** What libtiff reads here. Of tiles with any other, such as Zstandard and JPEG 2000, libvips makes a black picture. */
@@ -63,7 +64,7 @@ const PREVIEW =
   'The first picture of the TIFF file is a preview, as in raw photos; send the whole picture as JPEG.';
 const [PREMULTIPLIED, SEPARATE] = [1, 2];
 
-/** A picture that libvips refuses. */
+/** A picture that libvips refuses, or takes for RGB. */
 interface Layout {
   width: number;
   height: number;
@@ -82,8 +83,8 @@ interface Layout {
 }
 
 /**
- * Decodes the forms of TIFF that libvips refuses: tiles with one sample each, 8-bit CIELab, and 12-bit samples. Keeps the upper 8 bits of
- * each sample. Leaves all others to libvips, without `still`. The file is its own EXIF, which libvips does not read.
+ * Decodes the forms of TIFF that libvips refuses or shows in false colours: tiles with one sample each, 8-bit CIELab, 8-bit YCbCr with as
+ * many samples of each, and 12-bit samples. Keeps the upper 8 bits of each sample. Leaves all others to libvips, without `still`. The file is its own EXIF, which libvips does not read.
  * @throws {AppError} `image_limit`, or `undecodable_image` with what to do instead; anything else if it is damaged.
  */
 export async function decodeTiff(
@@ -152,10 +153,13 @@ function layoutOf(values: Entries): Layout | null {
   const samples = one(TAG.samples, 1);
   const [depth, photometric] = [one(TAG.depth, 1), one(TAG.photometric, -1)];
   const isPlanar = one(TAG.planes, 1) === 2 && samples > 1;
+  // libvips takes it for RGB, unless it is a JPEG.
+  const isYcbcr = photometric === YCBCR && !LOSSY.includes(one(TAG.compression, 1));
+  const isWhole = values.get(TAG.subsampling)?.every((pixels) => pixels === 1) === true;
   const isOurs =
     (((isPlanar && (isTiled || photometric === GREY)) || depth === 12) &&
       (photometric === RGB || photometric === GREY)) ||
-    (photometric === LAB && depth === 8);
+    (depth === 8 && (photometric === LAB || (isYcbcr && isWhole)));
   const isReadable =
     (values.get(TAG.depth) ?? []).every((bits) => bits === depth) &&
     [8, 12, 16].includes(depth) &&
@@ -214,7 +218,7 @@ function readEntries(
 
 /**
  * Draws a picture by way of others that libvips reads: the blocks of each plane one below the other as strips of grey, because libvips
- * passes over damaged tiles and takes only sides that are multiples of 16; 12 bits as bytes, and CIELab as if it was RGB.
+ * passes over damaged tiles and takes only sides that are multiples of 16; 12 bits as bytes, and CIELab and YCbCr as if they were RGB.
  */
 async function draw(
   file: Buffer,
@@ -334,6 +338,7 @@ function finish(pixels: Uint8ClampedArray, photometric: number, extra: number | 
   for (let at = 0; at < pixels.length; at += 4) {
     if (photometric === GREY) pixels.fill(pixels[at] ?? 0, at + 1, at + 3);
     if (photometric === LAB) toRgb(pixels, at);
+    if (photometric === YCBCR) fromYcbcr(pixels, at);
     const alpha = pixels[at + 3] ?? 0;
     if (extra !== PREMULTIPLIED || alpha === 0) continue;
     for (let channel = at; channel < at + 3; channel++) {
@@ -365,4 +370,12 @@ function toRgb(pixels: Uint8ClampedArray, at: number): void {
     const coded = linear <= 0.0031308 ? 12.92 * linear : 1.055 * linear ** (1 / 2.4) - 0.055;
     pixels[at + channel] = coded * 255;
   }
+}
+
+/** By the coefficients of ITU-R BT.601, which TIFF 6.0 (section 21) assumes. */
+function fromYcbcr(pixels: Uint8ClampedArray, at: number): void {
+  const [y, cb, cr] = [pixels[at] ?? 0, (pixels[at + 1] ?? 0) - 128, (pixels[at + 2] ?? 0) - 128];
+  pixels[at] = y + 1.402 * cr;
+  pixels[at + 1] = y - 0.344136 * cb - 0.714136 * cr;
+  pixels[at + 2] = y + 1.772 * cb;
 }

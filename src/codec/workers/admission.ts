@@ -32,32 +32,14 @@ export interface AdmissionOptions {
   now: () => number;
 }
 
-/** The waiting and running jobs. Decides whether one more job is worth its wait. */
-export interface Admission<T extends Waiting> {
-  /** Throws `busy` if one more job of the client would wait too long. */
-  demandRoom(client: string, price: number): void;
-  push(job: T): void;
-  /** If too many jobs wait, rejects the last one of the client with the most waiting. */
-  relieve(): void;
-  /** Takes the next job that may run beside the running ones. */
-  take(beside: readonly T[]): T | undefined;
-  /** Puts a job back to the front. */
-  putBack(job: T): void;
-  /** Removes a waiting job. Returns false if it does not wait. */
-  remove(job: T): boolean;
-  /** Records that a job has ended and how much CPU time it used, which its client pays. */
-  ended(job: T, ms: number): void;
-  rejectAll(error: AppError): void;
-  counts(): { queued: number; queuedMs: number; waitMs: number; refusedBusy: number };
-}
-
 /**
  * Smooths, over this many jobs, how much longer jobs take than their CPU time because other programs use the cores.
  */
 const STRETCH_JOBS = 16;
 const MOST_STRETCH = 10;
 
-export function createAdmission<T extends Waiting>(options: AdmissionOptions): Admission<T> {
+/** The waiting and running jobs. Decides whether one more job is worth its wait. */
+export function createAdmission<T extends Waiting>(options: AdmissionOptions) {
   const { workers, maxQueue = 64 * workers, maxWaitMs = 30_000, now } = options;
   const { maxClientQueue = Math.ceil(maxQueue / 4) } = options;
   const queue = createFairQueue<T>();
@@ -90,32 +72,38 @@ export function createAdmission<T extends Waiting>(options: AdmissionOptions): A
   }
 
   return {
-    demandRoom(client, price) {
+    /** Throws `busy` if one more job of the client would wait too long. */
+    demandRoom(client: string, price: number): void {
       const wait = waitMs(client, price);
       if (queue.count(client) >= maxClientQueue || wait > maxWaitMs) throw busy(wait);
     },
     push: queue.push,
-    relieve() {
+    /** If too many jobs wait, rejects the last one of the client with the most waiting. */
+    relieve(): void {
       const surplus = queue.count() > maxQueue ? queue.surplus() : undefined;
       if (surplus && queue.remove(surplus)) surplus.reject(busy(waitMs(surplus.client, surplus.price)));
     },
-    take(beside) {
+    /** Takes the next job that may run beside the running ones. */
+    take(beside: readonly T[]): T | undefined {
       if (beside.some(({ alone }) => alone) || (lone.length > 0 && beside.length > 0)) return undefined;
       const job = lone.shift() ?? queue.take(({ price }) => mayRunBeside(price, beside, workers));
       if (job) running.set(job, now());
       return job;
     },
-    putBack(job) {
+    /** Puts a job back to the front. */
+    putBack(job: T): void {
       running.delete(job);
       if (job.alone) lone.push(job);
       else queue.putBack(job);
     },
-    remove(job) {
+    /** Removes a waiting job. Returns false if it does not wait. */
+    remove(job: T): boolean {
       const place = lone.indexOf(job);
       if (place >= 0) lone.splice(place, 1);
       return place >= 0 || queue.remove(job);
     },
-    ended(job, ms) {
+    /** Records that a job has ended and how much CPU time it used, which its client pays. */
+    ended(job: T, ms: number): void {
       const since = running.get(job);
       running.delete(job);
       queue.charge(job.client, ms - job.price);
@@ -123,7 +111,7 @@ export function createAdmission<T extends Waiting>(options: AdmissionOptions): A
       const seen = Math.min(MOST_STRETCH, Math.max(1, (now() - since) / ms));
       stretch += (seen - stretch) / STRETCH_JOBS;
     },
-    rejectAll(error) {
+    rejectAll(error: AppError): void {
       for (const job of [...lone.splice(0), ...queue.drain()]) job.reject(error);
     },
     counts: () => ({

@@ -26,24 +26,6 @@ export interface Ending {
   stderr: string;
 }
 
-/** One conversion process. */
-export interface Child {
-  readonly pid: number | undefined;
-  send(request: WorkerRequest): void;
-  /** Sends SIGKILL, the only deadline that a decoder cannot ignore. `why` is added to its standard error. */
-  kill(why?: string): void;
-  /**
-   * Resident memory in bytes, according to the system, or else to the last message of the worker, which reports it
-   * while it converts.
-   */
-  memory(): number;
-  /** CPU time used so far, in ms; `null` if the system does not report it. */
-  cpuMs(): number | null;
-  /** Resolves when the process has ended. Never rejects. */
-  readonly ended: Promise<Ending>;
-}
-
-/** A sandbox for a child. */
 interface SandboxOptions {
   /** The only folder that it can see; see `workspace.ts`. */
   folder: string;
@@ -90,7 +72,7 @@ export function startChild(
   own: Environment,
   onReply: (reply: JobReply) => void,
   sandbox?: SandboxOptions,
-): Child {
+) {
   const [program = '', ...rest] = command;
   const how = sandbox
     ? [
@@ -148,16 +130,26 @@ export function startChild(
   child.stdin?.on('error', () => {});
   return {
     pid: child.pid,
-    send(request) {
+    send(request: WorkerRequest): void {
       lines = 0;
       child.stdin?.write(`${JSON.stringify(request)}\n`);
     },
+    /** Sends SIGKILL, the only deadline that a decoder cannot ignore. `why` is added to its standard error. */
     kill,
+    /**
+     * Resident memory in bytes, according to the system, or else to the last message of the worker, which reports it
+     * while it converts.
+     */
     memory: () => residentBytes(child.pid) || reported,
+    /** CPU time used so far, in ms; `null` if the system does not report it. */
     cpuMs: () => cpuTime(child.pid),
+    /** Resolves when the process has ended. Never rejects. */
     ended,
   };
 }
+
+/** One conversion process. */
+export type Child = ReturnType<typeof startChild>;
 
 /**
  * Lowers the priority of a child, so that the server goes first if both want a core: otherwise, with as many

@@ -10,29 +10,6 @@ export interface Queued {
   price: number;
 }
 
-/** A queue in which each client gets the same share of the processor, however many jobs it has. */
-interface FairQueue<T extends Queued> {
-  push(item: T): void;
-  /** Puts an item back to the front of its client's queue, and refunds its price. */
-  putBack(item: T): void;
-  /** Takes the next allowed item, or returns `undefined` if there is none. */
-  take(allowed: (item: T) => boolean): T | undefined;
-  /** Removes a waiting item. Returns false if it does not wait. */
-  remove(item: T): boolean;
-  /** Charges a client for what a job took beyond its price, or refunds what it did not take. */
-  charge(client: string, ms: number): void;
-  /** Number of waiting items, of one client or of all. */
-  count(client?: string): number;
-  /** Total price of all waiting items, in ms. */
-  price(): number;
-  /** CPU time, in ms, that is due before one more job of that client and price. */
-  ahead(client: string, price: number): number;
-  /** The last item of the client with the most waiting work. */
-  surplus(): T | undefined;
-  /** Takes everything. */
-  drain(): T[];
-}
-
 /** CPU time that a client gains in each round, in ms: about one small picture. */
 const QUANTUM_MS = 50;
 /** While both kinds wait, one in this many jobs is a version: uploads go first, and versions still progress. */
@@ -46,10 +23,11 @@ interface Client<T> {
 }
 
 /**
+ * A queue in which each client gets the same share of the processor, however many jobs it has.
  * Deficit round robin (Shreedhar and Varghese, 1995) over expected CPU time, which `charge` corrects afterwards: a
  * client whose jobs look cheap and are not waits longer next time.
  */
-export function createFairQueue<T extends Queued>(): FairQueue<T> {
+export function createFairQueue<T extends Queued>() {
   /** In the order of their turns. */
   const clients = new Map<string, Client<T>>();
   let taken = 0;
@@ -110,20 +88,23 @@ export function createFairQueue<T extends Queued>(): FairQueue<T> {
   }
 
   return {
-    push: (item) => void clientOf(item.client)[item.purpose].push(item),
+    push: (item: T) => void clientOf(item.client)[item.purpose].push(item),
 
-    putBack(item) {
+    /** Puts an item back to the front of its client's queue, and refunds its price. */
+    putBack(item: T): void {
       const client = clientOf(item.client);
       client[item.purpose].unshift(item);
       client.credit += item.price;
     },
 
-    take(allowed) {
+    /** Takes the next allowed item, or returns `undefined` if there is none. */
+    take(allowed: (item: T) => boolean): T | undefined {
       const first = taken % VERSION_EVERY === VERSION_EVERY - 1 ? 'version' : 'upload';
       return takeFor(first, allowed) ?? takeFor(first === 'upload' ? 'version' : 'upload', allowed);
     },
 
-    remove(item) {
+    /** Removes a waiting item. Returns false if it does not wait. */
+    remove(item: T): boolean {
       const client = clients.get(item.client);
       const place = client?.[item.purpose].indexOf(item) ?? -1;
       if (!client || place < 0) return false;
@@ -132,29 +113,35 @@ export function createFairQueue<T extends Queued>(): FairQueue<T> {
       return true;
     },
 
-    charge(name, ms) {
+    /** Charges a client for what a job took beyond its price, or refunds what it did not take. */
+    charge(name: string, ms: number): void {
       if (all().length === 0) return;
       const client = clientOf(name);
       client.credit -= ms;
       settle(name, client);
     },
 
-    count: (client) => (client === undefined ? all() : waitingOf(client)).length,
+    /** Number of waiting items, of one client or of all. */
+    count: (client?: string) => (client === undefined ? all() : waitingOf(client)).length,
+    /** Total price of all waiting items, in ms. */
     price: () => sum(all()),
 
-    ahead(client, price) {
+    /** CPU time, in ms, that is due before one more job of that client and price. */
+    ahead(client: string, price: number): number {
       const own = sum(waitingOf(client)) + price;
       // While this client takes its turns, each of the others gets as much, or all that it wants.
       const others = [...clients.keys()].filter((name) => name !== client);
       return own - price + others.reduce((total, name) => total + Math.min(own, sum(waitingOf(name))), 0);
     },
 
-    surplus() {
+    /** The last item of the client with the most waiting work. */
+    surplus(): T | undefined {
       const [most] = [...clients.keys()].sort((a, b) => sum(waitingOf(b)) - sum(waitingOf(a)));
       return most === undefined ? undefined : waitingOf(most).at(-1);
     },
 
-    drain() {
+    /** Takes everything. */
+    drain(): T[] {
       const items = all();
       clients.clear();
       return items;

@@ -14,7 +14,6 @@ interface JobOptions {
   spent: Task['spent'];
   /** Removes the job from the queue. Returns false if it already runs. */
   leave: () => boolean;
-  /** Kills the worker that runs the job. */
   abandon: () => void;
 }
 

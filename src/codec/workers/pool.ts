@@ -24,7 +24,6 @@ export interface PoolOptions<T extends Task> {
   next(running: readonly T[]): T | undefined;
   /** Puts a task back to the front. */
   putBack(task: T): void;
-  /** Called when a worker can take work. */
   onReady(): void;
   /** Called if no worker could be started and none works or is free for everyone, so waiting jobs fail. */
   onUnable(retryAfterMs: number): void;
@@ -39,7 +38,6 @@ export interface PoolCounts {
   timeouts: number;
   crashes: number;
   outOfMemory: number;
-  /** Number of workers started in total. */
   started: number;
   /** True if the last start failed, and no worker works or is free for everyone. */
   unable: boolean;

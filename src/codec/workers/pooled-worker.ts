@@ -31,7 +31,6 @@ export interface JobLimits {
 interface WorkerEvents<T extends Task> {
   /** It can take work. `missing`: see `WorkerReply`; `null` without a sandbox. */
   ready(missing: readonly string[] | null): void;
-  /** It has finished a job. */
   idle(): void;
   /** Its process has ended. `lost`: the job that it had not answered. */
   ended(ending: Ending, lost: Run<T> | null): void;
@@ -40,9 +39,7 @@ interface WorkerEvents<T extends Task> {
 /** A job in a worker. */
 export interface Run<T extends Task> {
   readonly task: T;
-  /** True once the worker has begun it. */
   began: boolean;
-  /** True once the worker has answered. */
   answered: boolean;
   /** Why the pool killed the worker, if it did. */
   verdict: AppError | null;
@@ -67,7 +64,6 @@ export class PooledWorker<T extends Task> {
   client: string | null = null;
   /** When it was last handed a job. */
   usedAt = 0;
-  /** True once it can take work. */
   ready = false;
   /** True if it takes no more work. */
   retired = false;

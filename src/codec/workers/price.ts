@@ -17,14 +17,6 @@ export interface Estimate {
   job: Pick<ConvertJob, 'format' | 'maxWidth' | 'maxHeight'>;
 }
 
-/** Estimates the cost of conversions, learning from what earlier ones took. */
-interface Prices {
-  /** Expected CPU time of a job of that client, in ms. */
-  of(estimate: Estimate, client: string): number;
-  /** Records what a job of that client took until it ended or was stopped. */
-  learn(estimate: Estimate, client: string, ms: number): void;
-}
-
 /**
  * CPU time in ms a megapixel, as it was measured on one machine. A few jobs are enough to adapt to another.
  */
@@ -45,7 +37,8 @@ const MAX_SURPRISE = 8;
 /** Pairs of formats that are remembered of all clients. Those who have none are priced like others. */
 const MAX_OWN = 10_000;
 
-export function createPrices(): Prices {
+/** Estimates the cost of conversions, learning from what earlier ones took. */
+export function createPrices() {
   /** For each pair of formats, the ratio of actual to expected cost; of clients with files of their own, theirs. */
   const factors = new Map<string, number>();
   const own = new BoundedMap<string, number>(MAX_OWN);
@@ -55,10 +48,12 @@ export function createPrices(): Prices {
   const believedBy = (client: string, pair: string) => own.get(`${pair} ${client}`) ?? factors.get(pair) ?? 1;
 
   return {
-    of(estimate, client) {
+    /** Expected CPU time of a job of that client, in ms. */
+    of(estimate: Estimate, client: string): number {
       return BASE_MS + figures(estimate) * believedBy(client, pairOf(estimate));
     },
-    learn(estimate, client, ms) {
+    /** Records what a job of that client took until it ended or was stopped. */
+    learn(estimate: Estimate, client: string, ms: number): void {
       const pair = pairOf(estimate);
       // Process clocks tick every 10 ms. For small jobs only the mean is accurate, so all of them are counted.
       const expected = figures(estimate);
@@ -101,20 +96,13 @@ function figures(estimate: Estimate): number {
   return decoded * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
 }
 
-/** Limits the CPU time that each client's conversions may use. */
-export interface Budget {
-  /** Takes the expected cost of a job, in ms. Rejects with `rate_limited`. */
-  take(client: string, ms: number): Promise<void>;
-  /** Takes what a job cost beyond that, up to what the budget holds. Never rejects. */
-  charge(client: string, ms: number): Promise<void>;
-}
-
 /** Tokens of the bucket are CPU seconds. A job that costs more than the bucket holds takes a full bucket. */
-export function createBudget(limiter: RateLimiter, bucket: Bucket): Budget {
+export function createBudget(limiter: RateLimiter, bucket: Bucket) {
   const take = (client: string, seconds: number) =>
     limiter.take(`conversion ${client}`, bucket, Math.min(seconds, bucket.capacity));
   return {
-    async take(client, ms) {
+    /** Takes the expected cost of a job, in ms. Rejects with `rate_limited`. */
+    async take(client: string, ms: number): Promise<void> {
       const { allowed, retryAfterMs } = await take(client, ms / 1000);
       if (allowed) return;
       const seconds = Math.ceil(retryAfterMs / 1000);
@@ -124,7 +112,8 @@ export function createBudget(limiter: RateLimiter, bucket: Bucket): Budget {
         { retryAfterMs },
       );
     },
-    async charge(client, ms) {
+    /** Takes what a job cost beyond that, up to what the budget holds. Never rejects. */
+    async charge(client: string, ms: number): Promise<void> {
       if (ms <= 0) return;
       try {
         const { remaining } = await take(client, 0);
@@ -135,3 +124,6 @@ export function createBudget(limiter: RateLimiter, bucket: Bucket): Budget {
     },
   };
 }
+
+/** Limits the CPU time that each client's conversions may use. */
+export type Budget = ReturnType<typeof createBudget>;

@@ -33,7 +33,6 @@ export interface InputLimits {
   /** Width x height x frames. */
   maxPixels: number;
   maxFrames: number;
-  /** Whether HEIC is decoded. */
   heic: boolean;
 }
 
@@ -87,7 +86,6 @@ export const Converted = Type.Object({
   exif: Type.Union([Type.Null(), TakenWith]),
   /** What its metadata revealed, if they were to be removed. */
   removed: Type.Array(oneOf(PRIVATE_PARTS), { maxItems: PRIVATE_PARTS.length }),
-  /** What was lost in the conversion. */
   warnings: Type.Array(Warning, { maxItems: WARNING_CODES.length }),
 });
 export type Converted = Static<typeof Converted>;

@@ -6,28 +6,7 @@ import { storageFull } from '../../lib/storage-full.ts';
 import { readHeader } from '../convert/header.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
 
-/**
- * The folder of one worker, which is all the data it can see: `given` holds the picture to convert, `made` an empty
- * file for the result.
- */
-export interface Workspace {
-  readonly folder: string;
-  /** Places the input of a job there. Returns the job with the paths as the worker sees them. */
-  load(job: ConvertJob): Promise<ConvertJob>;
-  /**
-   * Copies the result to where the job wants it, because the worker may still have the file open. Rejects if it is
-   * not what the worker says.
-   */
-  unload(job: ConvertJob, converted: Converted): Promise<void>;
-  /** Removes the files of the last job. */
-  empty(): Promise<void>;
-  /** Reports whether nobody has removed its folders. */
-  isWhole(): boolean;
-  /** Removes the folder, or leaves it to `removeOldWorkspaces`. Never throws. */
-  remove(): void;
-}
-
-export function createWorkspace(folder: string): Workspace {
+export function createWorkspace(folder: string) {
   const [given, made] = [join(folder, 'given'), join(folder, 'made')];
   const [input, output] = [join(given, 'picture'), join(made, 'picture')];
   rmSync(folder, { recursive: true, force: true });
@@ -36,14 +15,19 @@ export function createWorkspace(folder: string): Workspace {
   return {
     folder,
 
-    async load(job) {
+    /** Places the input of a job there. Returns the job with the paths as the worker sees them. */
+    async load(job: ConvertJob): Promise<ConvertJob> {
       // The file is on another file system, or one without links: copy it.
       await storing(link(job.input, input).catch(() => copyFile(job.input, input)));
       await storing(writeFile(output, '', { flag: 'wx', mode: 0o600 }));
       return { ...job, input, output };
     },
 
-    async unload(job, { format, size }) {
+    /**
+     * Copies the result to where the job wants it, because the worker may still have the file open. Rejects if it is
+     * not what the worker says.
+     */
+    async unload(job: ConvertJob, { format, size }: Converted): Promise<void> {
       const found = await lstat(output);
       const header = await readHeader(output);
       const kind = header?.kind === 'heif' ? 'avif' : header?.kind;
@@ -53,15 +37,18 @@ export function createWorkspace(folder: string): Workspace {
       await storing(copyFile(output, job.output));
     },
 
-    async empty() {
+    /** Removes the files of the last job. */
+    async empty(): Promise<void> {
       for (const path of [given, made]) {
         for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
       }
     },
 
+    /** Reports whether nobody has removed its folders. */
     isWhole: () => [given, made].every((path) => existsSync(path)),
 
-    remove() {
+    /** Removes the folder, or leaves it to `removeOldWorkspaces`. Never throws. */
+    remove(): void {
       try {
         rmSync(folder, { recursive: true, force: true });
       } catch {
@@ -70,6 +57,12 @@ export function createWorkspace(folder: string): Workspace {
     },
   };
 }
+
+/**
+ * The folder of one worker, which is all the data it can see: `given` holds the picture to convert, `made` an empty
+ * file for the result.
+ */
+export type Workspace = ReturnType<typeof createWorkspace>;
 
 /** Removes the folders of workers whose server no longer runs. Their names begin with its process ID. */
 export async function removeOldWorkspaces(root: string): Promise<void> {

@@ -5,25 +5,6 @@ import type { Log } from '../../lib/logger.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
 import type { ProxyTrust } from './proxy-trust.ts';
 
-/** Identifies the client of a request, as far as addresses allow. */
-export interface Clients {
-  /** True if no peer is trusted. */
-  readonly trustNobody: boolean;
-  /** Reports whether the forwarding headers of this peer are trusted. */
-  isTrusted(socketPeer: string): boolean;
-  /** Returns the client's address, for limits, blocks and the log. */
-  addressOf(socketPeer: string, headers: Headers): string;
-  /**
-   * Returns the client's address if only one client has it, otherwise `null`, which gives no rights. Returns `null`
-   * if anything suggests that others use the same address.
-   */
-  identityOf(socketPeer: string, headers: Headers): string | null;
-  /** Reports whether the client is on this machine and does not seem to forward requests of others. */
-  isDirect(socketPeer: string, headers: Headers): boolean;
-  /** Returns problems for the operator to fix. Untrusted clients cannot cause them. */
-  findings(): Promise<Finding[]>;
-}
-
 interface ClientsOptions {
   trust: ProxyTrust;
   /** Number of reverse proxies in front, if configured. */
@@ -57,10 +38,10 @@ const REMEMBER_MS = 24 * 3_600_000;
 const MAX_REMEMBERED = 10_000;
 const WARN_EVERY_MS = 3_600_000;
 
-export function createClients({ trust, hops, isShared = () => false, log, now }: ClientsOptions): Clients {
+export function createClients({ trust, hops, isShared = () => false, log, now }: ClientsOptions) {
   const unnamed = createUnnamedProxies(log, now);
 
-  const identityOf: Clients['identityOf'] = (socketPeer, headers) => {
+  const identityOf = (socketPeer: string, headers: Headers): string | null => {
     const { address, believed, sure } = findClient(socketPeer, headers.get('x-forwarded-for'), trust, hops);
     if (!believed) {
       const header = forwardedBy(headers);
@@ -74,24 +55,32 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
 
   return {
     trustNobody: trust.isEmpty,
+    /**
+     * Returns the client's address if only one client has it, otherwise `null`, which gives no rights. Returns `null`
+     * if anything suggests that others use the same address.
+     */
     identityOf,
-    isTrusted: (socketPeer) => trust.has(findClient(socketPeer, null, trust).address),
+    /** Reports whether the forwarding headers of this peer are trusted. */
+    isTrusted: (socketPeer: string) => trust.has(findClient(socketPeer, null, trust).address),
 
-    addressOf(socketPeer, headers) {
+    /** Returns the client's address, for limits, blocks and the log. */
+    addressOf(socketPeer: string, headers: Headers): string {
       const forwardedFor = headers.get('x-forwarded-for');
       const { address, believed } = findClient(socketPeer, forwardedFor, trust, hops);
       if (!believed && forwardedFor !== null) unnamed.note(address, 'x-forwarded-for');
       return address;
     },
 
-    isDirect(socketPeer, headers) {
+    /** Reports whether the client is on this machine and does not seem to forward requests of others. */
+    isDirect(socketPeer: string, headers: Headers): boolean {
       const { address, believed } = findClient(socketPeer, null, trust);
       // nginx sends this to a server behind it by default, and browsers never do.
       const isRelayed = headers.get('connection')?.toLowerCase() === 'close';
       return LOOPBACK.has(address) && !believed && !isRelayed && identityOf(socketPeer, headers) === address;
     },
 
-    async findings() {
+    /** Returns problems for the operator to fix. Untrusted clients cannot cause them. */
+    async findings(): Promise<Finding[]> {
       return unnamed
         .addresses()
         .filter((address) => SHARED_BEHIND_PROXY.has(address))
@@ -101,6 +90,9 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
     },
   };
 }
+
+/** Identifies the client of a request, as far as addresses allow. */
+export type Clients = ReturnType<typeof createClients>;
 
 /** Creates a memory for reverse proxies that no setting names, whose address everyone behind them shares. */
 function createUnnamedProxies(log: Log, now: () => number) {

@@ -17,19 +17,8 @@ interface Place {
   basePath: string;
 }
 
-/** Signs and checks proofs that a browser has given an image's password. */
-export interface CookieSigner {
-  /** Returns the `Set-Cookie` headers that unlock an image, none if it needs no password. */
-  issue(image: Protected, place: Place): [name: 'set-cookie', cookie: string][];
-  /** Parses a `Cookie` header, and returns whether it carries a proof for an image that has not expired. */
-  opener(cookieHeader: string | null): (image: Protected) => boolean;
-}
-
 /** `keys`: the same on all copies of the server. */
-export function createCookieSigner(
-  keys: Pick<KeyRing, 'signing' | 'verifying'>,
-  now: () => number,
-): CookieSigner {
+export function createCookieSigner(keys: Pick<KeyRing, 'signing' | 'verifying'>, now: () => number) {
   const sign = ({ id, passwordHash }: Protected, expires: string, key: string) =>
     createHmac('sha256', key).update(`${id}\n${expires}\n${passwordHash}`).digest();
 
@@ -45,7 +34,8 @@ export function createCookieSigner(
   }
 
   return {
-    issue(image, { origin, basePath }) {
+    /** Returns the `Set-Cookie` headers that unlock an image, none if it needs no password. */
+    issue(image: Protected, { origin, basePath }: Place): [name: 'set-cookie', cookie: string][] {
       if (image.passwordHash === null) return [];
       const expires = String(now() + COOKIE_LIFE_MS);
       const value = `${expires}.${sign(image, expires, keys.signing()).toString('base64url')}`;
@@ -63,7 +53,8 @@ export function createCookieSigner(
       ]);
     },
 
-    opener(cookieHeader) {
+    /** Parses a `Cookie` header, and returns whether it carries a proof for an image that has not expired. */
+    opener(cookieHeader: string | null): (image: Protected) => boolean {
       /** One for each ID, so that a header costs little for each picture of an album. */
       const proofs = new Map<string, string>();
       for (const pair of cookieHeader?.split(';') ?? []) {
@@ -74,3 +65,6 @@ export function createCookieSigner(
     },
   };
 }
+
+/** Signs and checks proofs that a browser has given an image's password. */
+export type CookieSigner = ReturnType<typeof createCookieSigner>;

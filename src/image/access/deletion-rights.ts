@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../errors.ts';
+import { bearerOf } from '../../http/dialect.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { sha256 } from '../../lib/secret.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
@@ -7,14 +8,7 @@ import { type Conversion, conversionOf, type ImageRecord } from '../image.ts';
 import { cutText } from '../upload/filename.ts';
 
 /** Where an upload comes from. */
-export interface Uploader {
-  /** Canonical address. */
-  peer: string;
-  /** The same if it gives the right to delete, otherwise `null`. */
-  identity: string | null;
-  /** Whose budget pays for the conversion. */
-  payer: string;
-}
+export type Uploader = Pick<RequestContext, 'peer' | 'identity' | 'payer'>;
 
 /** Credentials for deleting an image. Any of the three is sufficient. */
 export interface Deleter {
@@ -26,22 +20,16 @@ export interface Deleter {
   log?: { who: string; peer: string; why: string; statement?: string } | undefined;
 }
 
-/** Decides who may delete an image. */
-export interface DeletionRights {
-  /** Returns what a record keeps of its uploader. */
-  ownerOf(from: Uploader): string;
-  mayRemove(image: ImageRecord, by: Deleter): boolean;
-}
-
 /** Prefix of a shared uploader's address. It equals no address, but the administrator can still read it. */
 const SHARED = 'shared ';
 
 /** `byAddressMs`: how long after the upload the uploader's address gives the right. */
-export function createDeletionRights(byAddressMs: number, now: () => number): DeletionRights {
+export function createDeletionRights(byAddressMs: number, now: () => number) {
   return {
-    ownerOf: ({ peer, identity }) => identity ?? `${SHARED}${peer}`,
+    /** Returns what a record keeps of its uploader. */
+    ownerOf: ({ peer, identity }: Uploader) => identity ?? `${SHARED}${peer}`,
 
-    mayRemove(image, { peer, token, admin }) {
+    mayRemove(image: ImageRecord, { peer, token, admin }: Deleter): boolean {
       if (admin || (token !== null && sameHash(sha256(token), image.deleteTokenHash))) return true;
       if (peer === null || peer === '' || peer !== image.uploader) return false;
       return elapsedSince(image.createdAt, now()) < byAddressMs || byAddressMs === Number.POSITIVE_INFINITY;
@@ -49,11 +37,17 @@ export function createDeletionRights(byAddressMs: number, now: () => number): De
   };
 }
 
+/** Decides who may delete an image. */
+export type DeletionRights = ReturnType<typeof createDeletionRights>;
+
+/** With which the tokens begin that the operator issues: clients send theirs to every path. */
+const ISSUED = 'picpool_';
+
 /** Returns the error for someone who may not delete an image. */
 export const mayNotDelete = ({ token }: Deleter) =>
   new AppError(
     'forbidden',
-    token === null
+    token === null || token.startsWith(ISSUED)
       ? 'Only the uploader may delete an image. Send its delete token.'
       : 'The delete token is wrong.',
   );
@@ -95,8 +89,7 @@ export function deleterOf(request: Request, context: RequestContext): Deleter {
 
 /** Returns the delete token of a header: `X-Delete-Token`, or a bearer token. */
 export function tokenOf({ headers }: Request): string | null {
-  const bearer = /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
-  return headers.get('x-delete-token') || (bearer ?? null);
+  return headers.get('x-delete-token') || bearerOf(headers.get('authorization'));
 }
 
 /**

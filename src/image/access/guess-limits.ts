@@ -25,16 +25,6 @@ const MAX_DELAY_MS = 3000;
 /** Maximum number of delayed tries at once, for all images. */
 const MAX_DELAYED = 256;
 
-/** Limits wrong passwords, so that nobody can guess a password or lock its image for others. */
-export interface GuessLimits {
-  /**
-   * Returns the result of `verify`, and charges the visitor's networks only if that is false. If an image had too
-   * many wrong passwords recently, the try waits some seconds first. Rejects with `rate_limited` if too many came
-   * from the visitor's network, and with `busy` if too many tries wait.
-   */
-  guess(image: string, peer: string, verify: () => Promise<boolean>): Promise<boolean>;
-}
-
 interface GuessLimitsOptions {
   limiter: RateLimiter;
   sleep: Clock['sleep'];
@@ -52,7 +42,7 @@ export function createGuessLimits({
   limiter,
   sleep,
   perNetwork = DEFAULT_RATES.password,
-}: GuessLimitsOptions): GuessLimits {
+}: GuessLimitsOptions) {
   let delayed = 0;
 
   async function delay({ key, bucket }: Account): Promise<void> {
@@ -71,7 +61,12 @@ export function createGuessLimits({
   }
 
   return {
-    async guess(image, peer, verify) {
+    /**
+     * Returns the result of `verify`, and charges the visitor's networks only if that is false. If an image had too
+     * many wrong passwords recently, the try waits some seconds first. Rejects with `rate_limited` if too many came
+     * from the visitor's network, and with `busy` if too many tries wait.
+     */
+    async guess(image: string, peer: string, verify: () => Promise<boolean>): Promise<boolean> {
       const networks = sharedNetworks(peer);
       const account = (name: string, bucket: Bucket) =>
         networks.map((network) => ({ key: `${name} ${network}`, bucket }));
@@ -119,6 +114,9 @@ export function createGuessLimits({
     },
   };
 }
+
+/** Limits wrong passwords, so that nobody can guess a password or lock its image for others. */
+export type GuessLimits = ReturnType<typeof createGuessLimits>;
 
 function tooMany(retryAfterMs: number): AppError {
   return new AppError('rate_limited', 'Too many wrong passwords from your network; try again later.', {

@@ -94,7 +94,7 @@ export interface Protection extends PasswordGuard {
   readonly cookies: CookieSigner;
 }
 
-interface ProtectionOptions {
+export interface ProtectionOptions {
   state: StateStore;
   limiter: RateLimiter;
   /** Wrong passwords from one network; see `createGuessLimits`. */

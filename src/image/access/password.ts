@@ -5,13 +5,6 @@ import type { RandomBytes } from '../records/ids.ts';
 /** Maximum length of a password, in bytes of UTF-8. */
 export const MAX_PASSWORD_BYTES = 1024;
 
-export interface PasswordHasher {
-  /** Returns a salted hash with its parameters: `scrypt$15$8$1$<salt>$<hash>`. Rejects with `busy` under a flood. */
-  hash(password: string): Promise<string>;
-  /** Reports whether the password matches the hash, in constant time. Rejects with `busy` under a flood. */
-  verify(password: string, encoded: string): Promise<boolean>;
-}
-
 /** 32 MiB and some 70 ms each: the OWASP Password Storage Cheat Sheet's N = 2^15, r = 8 (there with p = 3). */
 const COST_LOG2 = 15;
 const BLOCK_SIZE = 8;
@@ -24,21 +17,23 @@ const MAX_RUNNING = 2;
 const MAX_WAITING = 32;
 
 /** Hashes passwords with scrypt, a few at a time. `costLog2`: 1 more doubles the time and memory of a new hash. */
-export function createPasswordHasher(random: RandomBytes, { costLog2 = COST_LOG2 } = {}): PasswordHasher {
+export function createPasswordHasher(random: RandomBytes, { costLog2 = COST_LOG2 } = {}) {
   const semaphore = createSemaphore({
     maxRunning: MAX_RUNNING,
     maxWaiting: MAX_WAITING,
     fullMessage: 'Too many passwords are being checked; try again in a moment.',
   });
   return {
-    async hash(password) {
+    /** Returns a salted hash with its parameters: `scrypt$15$8$1$<salt>$<hash>`. Rejects with `busy` under a flood. */
+    async hash(password: string): Promise<string> {
       const salt = Buffer.from(random(SALT_BYTES));
       const key = await semaphore(() => derive(typed(password), salt, costLog2, BLOCK_SIZE, PARALLELISM));
       const parameters = [costLog2, BLOCK_SIZE, PARALLELISM].join('$');
       return `scrypt$${parameters}$${salt.toString('base64url')}$${key.toString('base64url')}`;
     },
 
-    async verify(password, encoded) {
+    /** Reports whether the password matches the hash, in constant time. Rejects with `busy` under a flood. */
+    async verify(password: string, encoded: string): Promise<boolean> {
       const [scheme, cost, blockSize, parallelism, salt = '', hash = ''] = encoded.split('$');
       if (scheme !== 'scrypt') throw new Error('a password hash of an unknown kind');
       // Hashes of earlier versions are of the text as it was sent.
@@ -57,6 +52,8 @@ export function createPasswordHasher(random: RandomBytes, { costLog2 = COST_LOG2
     },
   };
 }
+
+export type PasswordHasher = ReturnType<typeof createPasswordHasher>;
 
 /** One text for what keyboards send differently: an `é` is one character, or an `e` and an accent. */
 const typed = (password: string) => password.normalize('NFC');

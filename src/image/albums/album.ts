@@ -1,6 +1,5 @@
 import type { FieldsOf } from '../../lib/fields.ts';
 
-/** Maximum number of pictures in an album. */
 export const MOST_PICTURES = 1000;
 
 /** Maximum length of a title, in code points. */

@@ -1,4 +1,3 @@
-import type { Audit } from '../../audit/audit.ts';
 import { AppError, inEnglish, invalidParameter, type Said } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
@@ -7,13 +6,13 @@ import { sha256 } from '../../lib/secret.ts';
 import type { Deleter } from '../access/deletion-rights.ts';
 import type { ImageRecord } from '../image.ts';
 import { type AudienceRules, isOver } from '../records/audience.ts';
-import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts';
+import { createDeleteToken, createId } from '../records/ids.ts';
 import { ignoreGone } from '../records/missing.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
-import { type AlbumRecord, type AlbumStore, picturesOf } from './album.ts';
-import { createInvites, guestsIn, type Invites } from './invites.ts';
-import { type AlbumKeeper, createKept, mayKeep } from './kept.ts';
+import { type AlbumRecord, picturesOf } from './album.ts';
+import { createInvites, guestsIn, type Invites, type InvitesOptions } from './invites.ts';
+import { type AlbumKeeper, createKept, type KeptOptions, mayKeep } from './kept.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
 
 /**
@@ -70,18 +69,15 @@ interface RemovedPictures {
   kept: string[];
 }
 
-interface AlbumsOptions {
-  albums: AlbumStore;
+interface AlbumsOptions
+  extends Pick<KeptOptions, 'albums' | 'audit'>,
+    Pick<InvitesOptions, 'retentionMs' | 'random'> {
   images: Pick<ImageStore, 'getMany' | 'existing'>;
   service: Pick<ImageService, 'find' | 'mayRemove' | 'remove'>;
   rules: AudienceRules;
-  /** See `createKept`. */
-  audit: Pick<Audit, 'once'>;
   /** See `createInvites`. Default: everyone may. */
   mayInvite?: (by: string) => Promise<boolean>;
-  retentionMs: number;
   clock: Pick<Clock, 'now' | 'sleep'>;
-  random: RandomBytes;
   log: Log;
 }
 
@@ -261,7 +257,6 @@ async function authorise(
   });
 }
 
-/** Returns how many were removed. */
 async function removePictures(
   service: Pick<ImageService, 'remove'>,
   pictures: readonly string[],

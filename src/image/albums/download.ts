@@ -1,5 +1,6 @@
 import { EXTENSIONS } from '../../codec/format.ts';
 import { AppError, inEnglish } from '../../errors.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import { createShares } from '../../lib/shares.ts';
 import { timedStream } from '../../lib/timed-stream.ts';
 import { type ZipEntry, zipOf } from '../../lib/zip.ts';
@@ -25,11 +26,7 @@ const LIFE_MS = 3_600_000;
 const MAX_NAME_BYTES = 200;
 
 /** The downloading client, and what it can see. */
-interface Downloader {
-  peer: string;
-  payer: string;
-  /** True for HEAD: nothing is read. */
-  head: boolean;
+interface Downloader extends Pick<RequestContext, 'peer' | 'payer' | 'head'> {
   /** True if the visitor may not see a picture in its current state. */
   isHidden: (image: ImageRecord) => boolean;
 }

@@ -52,34 +52,7 @@ function read(album: Pick<AlbumRecord, 'guests' | 'pictures'>, now: number): Gue
   };
 }
 
-export interface Invites {
-  /**
-   * Returns the key too, whose hash is stored. Rejects with `forbidden`, `not_found`, `invalid_parameter` or `conflict`.
-   */
-  create(
-    id: string,
-    wish: InviteWish,
-    by: AlbumKeeper & { holder: string },
-  ): Promise<{ invite: Invite; key: string }>;
-  /** Rejects with `forbidden` or `not_found`. */
-  list(id: string, by: AlbumKeeper): Promise<Guests>;
-  /** Ends an invitation at once. Its pictures stay. Rejects with `forbidden` or `not_found`. */
-  revoke(id: string, invite: string, by: AlbumKeeper): Promise<Guests>;
-  /**
-   * Returns what a key opens, and how many more pictures it allows. Rejects with `forbidden` if it is wrong, expired or
-   * revoked, or if its maker may no longer upload.
-   */
-  open(id: string, key: string): Promise<{ album: AlbumRecord; invite: Invite; room: number }>;
-  /**
-   * Adds pictures, each of which counts once, to the album: as many as there is room for, which it returns. Rejects as
-   * `open` does, and with `conflict` if there is no room.
-   */
-  enter(id: string, key: string, pictures: readonly string[]): Promise<string[]>;
-  /** Takes pictures that came by the invitation out again, as if they had not come. */
-  leave(id: string, key: string, pictures: readonly string[]): Promise<void>;
-}
-
-interface InvitesOptions {
+export interface InvitesOptions {
   kept: ReturnType<typeof createKept>;
   /** Whether what allowed the maker of an invitation to upload still does. */
   mayInvite: (by: string) => Promise<boolean>;
@@ -88,7 +61,7 @@ interface InvitesOptions {
   random: RandomBytes;
 }
 
-export function createInvites(options: InvitesOptions): Invites {
+export function createInvites(options: InvitesOptions) {
   const { kept, mayInvite, retentionMs, clock, random } = options;
   const { find, findFor, act, update, presentIn } = kept;
   /** Pictures, and the hash of their invitation. The store may have added them without an answer, and then be away. */
@@ -120,13 +93,21 @@ export function createInvites(options: InvitesOptions): Invites {
     Math.max(0, Math.min(max - used, MOST_PICTURES - length));
 
   return {
-    async open(id, key) {
+    /**
+     * Returns what a key opens, and how many more pictures it allows. Rejects with `forbidden` if it is wrong, expired
+     * or revoked, or if its maker may no longer upload.
+     */
+    async open(id: string, key: string): Promise<{ album: AlbumRecord; invite: Invite; room: number }> {
       const album = await find(id);
       const invite = await inviteIn(guestsOf(album), key);
       return { album, invite, room: roomIn(invite, await presentIn(album, 1)) };
     },
 
-    async enter(id, key, pictures) {
+    /**
+     * Adds pictures, each of which counts once, to the album: as many as there is room for, which it returns. Rejects
+     * as `open` does, and with `conflict` if there is no room.
+     */
+    async enter(id: string, key: string, pictures: readonly string[]): Promise<string[]> {
       let added: string[] = [];
       await update(id, async (album) => {
         const guests = guestsOf(album);
@@ -145,7 +126,8 @@ export function createInvites(options: InvitesOptions): Invites {
       return added;
     },
 
-    async leave(id, key, pictures) {
+    /** Takes pictures that came by the invitation out again, as if they had not come. */
+    async leave(id: string, key: string, pictures: readonly string[]): Promise<void> {
       if (pictures.length === 0) return;
       for (const one of pictures) takenBack.set(one, sha256(key));
       // Even if none is in it: the next revision keeps the store from adding them late.
@@ -157,7 +139,15 @@ export function createInvites(options: InvitesOptions): Invites {
       );
     },
 
-    async create(id, { expires_in = '7d', max = 100 }, { holder, ...by }) {
+    /**
+     * Returns the key too, whose hash is stored. Rejects with `forbidden`, `not_found`, `invalid_parameter` or
+     * `conflict`.
+     */
+    async create(
+      id: string,
+      { expires_in = '7d', max = 100 }: InviteWish,
+      { holder, ...by }: AlbumKeeper & { holder: string },
+    ): Promise<{ invite: Invite; key: string }> {
       const life = parseExpiry(expires_in);
       if (life === null || life > MOST_MS) throw invalidParameter('expires_in', EXPIRY_FORM);
       const key = createDeleteToken(random);
@@ -179,9 +169,11 @@ export function createInvites(options: InvitesOptions): Invites {
       return { invite, key };
     },
 
-    list: async (id, by) => guestsOf(await findFor(id, by)),
+    /** Rejects with `forbidden` or `not_found`. */
+    list: async (id: string, by: AlbumKeeper) => guestsOf(await findFor(id, by)),
 
-    async revoke(id, invite, by) {
+    /** Ends an invitation at once. Its pictures stay. Rejects with `forbidden` or `not_found`. */
+    async revoke(id: string, invite: string, by: AlbumKeeper): Promise<Guests> {
       let isFound = false;
       const remove = (album: AlbumRecord) => {
         const guests = guestsOf(album);
@@ -195,6 +187,8 @@ export function createInvites(options: InvitesOptions): Invites {
     },
   };
 }
+
+export type Invites = ReturnType<typeof createInvites>;
 
 /** The error for an invitation that allows no more pictures. */
 export function usedUp(): AppError {

@@ -13,7 +13,7 @@ export interface AlbumKeeper extends Pick<Deleter, 'log'> {
   admin: boolean;
 }
 
-interface KeptOptions {
+export interface KeptOptions {
   albums: AlbumStore;
   images: Pick<ImageStore, 'existing'>;
   audit: Pick<Audit, 'once'>;

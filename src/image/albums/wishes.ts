@@ -57,7 +57,6 @@ export const albumBody = Type.Object(
 /** Existing pictures to add to an album. */
 export const additionBody = Type.Object({ images: additions }, { additionalProperties: false });
 
-/** A new invitation. */
 export const inviteBody = Type.Object(
   {
     expires_in: Type.Optional(text('When it expires: after `10m` to `1y`.', { default: '7d' })),

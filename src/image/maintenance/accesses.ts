@@ -9,16 +9,6 @@ const MAX_PENDING = 5000;
 /** Maximum number kept while they cannot be written; some 12 MB. */
 const MAX_KEPT = 100_000;
 
-/** Collects accesses and writes them in batches. */
-export interface AccessLog {
-  /** Records that an image was opened, at most once an hour for each image. */
-  note(image: ImageRecord): void;
-  /** Writes the recorded accesses. Those that cannot be written are kept for the next time. Never rejects. */
-  flush(): Promise<void>;
-  /** Reports whether an access to the image was recorded and is not written yet. */
-  has(id: string): boolean;
-}
-
 interface AccessLogOptions {
   images: Pick<ImageStore, 'touch'>;
   now: () => number;
@@ -27,7 +17,7 @@ interface AccessLogOptions {
   onWritten: (ids: Iterable<string>) => void;
 }
 
-export function createAccessLog({ images, now, log, onWritten }: AccessLogOptions): AccessLog {
+export function createAccessLog({ images, now, log, onWritten }: AccessLogOptions) {
   let pending = new Map<string, number>();
   /** Those that are being written. */
   let written = new Map<string, number>();
@@ -55,12 +45,18 @@ export function createAccessLog({ images, now, log, onWritten }: AccessLogOption
   };
 
   return {
-    note({ id, lastAccess }) {
+    /** Records that an image was opened, at most once an hour for each image. */
+    note({ id, lastAccess }: ImageRecord): void {
       if (now() - lastAccess < RESOLUTION_MS || pending.has(id)) return;
       pending.set(id, now());
       if (pending.size === MAX_PENDING) void flush();
     },
+    /** Writes the recorded accesses. Those that cannot be written are kept for the next time. Never rejects. */
     flush,
-    has: (id) => pending.has(id) || written.has(id),
+    /** Reports whether an access to the image was recorded and is not written yet. */
+    has: (id: string) => pending.has(id) || written.has(id),
   };
 }
+
+/** Collects accesses and writes them in batches. */
+export type AccessLog = ReturnType<typeof createAccessLog>;

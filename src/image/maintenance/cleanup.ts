@@ -41,16 +41,6 @@ interface CleanupOptions {
   unfinished: Pick<Unfinished, 'during'>;
 }
 
-/** Removes images that have not been viewed for a long time. */
-export interface Cleanup {
-  /**
-   * Cleans up for at most `budgetMs`. A second caller in the process shares the running cleanup. Rejects with
-   * `conflict` while another copy of the server runs one, or while the time is in doubt, and with `unavailable` while
-   * records and files may not belong together. May be killed at any point and run again.
-   */
-  run(budgetMs: number, signal?: AbortSignal): Promise<CleanupReport>;
-}
-
 export function createCleanup({
   images,
   locks,
@@ -61,7 +51,7 @@ export function createCleanup({
   now,
   onRemoved,
   unfinished,
-}: CleanupOptions): Cleanup {
+}: CleanupOptions) {
   let running: Promise<CleanupReport> | null = null;
 
   async function clean(budgetMs: number, signal: AbortSignal | undefined): Promise<CleanupReport> {
@@ -107,7 +97,12 @@ export function createCleanup({
   }
 
   return {
-    run(budgetMs, signal) {
+    /**
+     * Cleans up for at most `budgetMs`. A second caller in the process shares the running cleanup. Rejects with
+     * `conflict` while another copy of the server runs one, or while the time is in doubt, and with `unavailable` while
+     * records and files may not belong together. May be killed at any point and run again.
+     */
+    run(budgetMs: number, signal?: AbortSignal): Promise<CleanupReport> {
       running ??= clean(budgetMs, signal).finally(() => {
         running = null;
       });
@@ -115,6 +110,9 @@ export function createCleanup({
     },
   };
 }
+
+/** Removes images that have not been viewed for a long time. */
+export type Cleanup = ReturnType<typeof createCleanup>;
 
 /** Rejects with `conflict` while the time is in doubt: images may seem idle that are not. */
 async function demandTime(serviceTime: Pick<ServiceTime, 'doubt'>): Promise<void> {

@@ -24,27 +24,6 @@ export const LASTING = 'image-doubt';
 const ADVICE =
   'Until this is fixed, no file is removed. Restore what was lost; if nothing is missing, picpool sweep says what to do.';
 
-/**
- * Reasons to remove nothing. If records and files may not belong together, a file without a record is not a leftover:
- * its record may have been lost.
- */
-export interface Doubts {
-  /**
-   * Examines both stores thoroughly, before files are removed. Returns the reasons; none if all is well.
-   */
-  look(): Promise<readonly Finding[]>;
-  /** Examines both stores: thoroughly at first and once an hour, otherwise only what takes milliseconds. */
-  watch(): Promise<readonly Finding[]>;
-  /** Returns the known reasons, at most ten seconds old, without waiting for a thorough look. */
-  recent(): Promise<readonly Finding[]>;
-  /** Rebuilds lost indices if nothing else is wrong. Returns false if there was nothing to rebuild. */
-  mend(): Promise<boolean>;
-  /** Returns true if the only reason is an earlier one, of which there is no longer any sign. */
-  onlyLasting(): Promise<boolean>;
-  /** Forgets that reason, because every file has its record, or the operator says that all is well. */
-  settle(): Promise<void>;
-}
-
 interface DoubtsOptions {
   state: Pick<StateStore, 'get' | 'set'>;
   blobs: Pick<BlobStore, 'get' | 'list' | 'stat'>;
@@ -55,7 +34,7 @@ interface DoubtsOptions {
   onChange?: (reasons: readonly string[]) => void;
 }
 
-export function createDoubts({ state, blobs, images, now, log, onChange }: DoubtsOptions): Doubts {
+export function createDoubts({ state, blobs, images, now, log, onChange }: DoubtsOptions) {
   let told = '';
   let last: { at: number; believedMs: number; reasons: Promise<readonly Finding[]> } | null = null;
   let watchedAt = Number.NEGATIVE_INFINITY;
@@ -128,24 +107,36 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
   }
 
   return {
+    /** Examines both stores thoroughly, before files are removed. Returns the reasons; none if all is well. */
     look,
-    async watch() {
+    /** Examines both stores: thoroughly at first and once an hour, otherwise only what takes milliseconds. */
+    async watch(): Promise<readonly Finding[]> {
       if (elapsedSince(watchedAt, now(), 0) < THOROUGH_MS) return glance();
       const reasons = await look();
       watchedAt = now();
       return reasons;
     },
+    /** Returns the known reasons, at most ten seconds old, without waiting for a thorough look. */
     recent: () => (last && elapsedSince(last.at, now(), 0) < last.believedMs ? last.reasons : glance()),
-    async mend() {
+    /** Rebuilds lost indices if nothing else is wrong. Returns false if there was nothing to rebuild. */
+    async mend(): Promise<boolean> {
       const found = await find();
       if (found.length === 0 || found.some(({ level }) => level !== 'warn')) return false;
       log('warn', 'rebuilding the indexes of images', { reasons: found.map(({ text }) => text) });
       await images.repair();
       return true;
     },
-    async onlyLasting() {
+    /** Returns true if the only reason is an earlier one, of which there is no longer any sign. */
+    async onlyLasting(): Promise<boolean> {
       return (await find()).some(({ level }) => level === 'unknown');
     },
+    /** Forgets that reason, because every file has its record, or the operator says that all is well. */
     settle: () => state.set(LASTING, ''),
   };
 }
+
+/**
+ * Reasons to remove nothing. If records and files may not belong together, a file without a record is not a leftover:
+ * its record may have been lost.
+ */
+export type Doubts = ReturnType<typeof createDoubts>;

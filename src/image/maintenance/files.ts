@@ -3,7 +3,6 @@ import type { BlobInfo, BlobStore, ByteRange } from '../store.ts';
 
 /** A file of an image. */
 export interface ImageFile {
-  /** ID of the image that it belongs to. */
   id: string;
   /** True for the image itself, false for a smaller version. */
   original: boolean;

@@ -23,7 +23,7 @@ const MAX_POLL_MS = 60_000;
 /** Maximum duration of one round in ms, because requests for a cleanup have to wait. The next round continues. */
 const CLEANUP_BUDGET_MS = 20_000;
 
-interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'straysBefore'> {
+export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'straysBefore'> {
   clock: Pick<Clock, 'now'>;
   limits: { retentionMs: number; cleanupIntervalMs: number; strayRetentionMs: number };
   doubts: Doubts;
@@ -33,7 +33,7 @@ interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'straysBefore'> 
   cleanup: Cleanup;
   /** Called with the total size of the smaller versions. */
   onVersionBytes: (bytes: number) => Promise<void>;
-  /** Called when nothing is left to clean up, but not while there are doubts. */
+  /** Called after each cleanup of this copy that was complete, but not while there are doubts. */
   onCleaned?: OnCleaned | undefined;
   /** Removes images that have expired or have no views left. */
   removeEnded: (signal: AbortSignal) => Promise<void>;

@@ -21,7 +21,6 @@ export interface SweepReport {
   restored: number;
   /** Records whose file is missing, estimated from counts that may change meanwhile. */
   missing: number;
-  /** Bytes of smaller versions. */
   versionBytes: number;
   /** Files without a record that were left alone, because there are too many for a mishap. */
   unconfirmed: number;

@@ -34,37 +34,6 @@ interface Account {
   doubt: { since: number; reason: string } | null;
 }
 
-/**
- * Counts the time in which any copy of the server ran, because only then could images be viewed. A clock that jumps
- * looks like a pause, or shortens the pauses that it made before: whichever way it was wrong, images are rather kept
- * for too long.
- */
-export interface ServiceTime {
-  /** Notes that the server runs now. */
-  note(): Promise<void>;
-  /** Returns the time, ms since 1970, since which the server has served for `ms`. */
-  servedFor(ms: number): Promise<number>;
-  /**
-   * Returns why nothing is removed by its age at the moment, neither idle nor expired images, with the cure, as a
-   * sentence; `null` if it is.
-   */
-  doubt(): Promise<string | null>;
-  /**
-   * Returns the time by which what has expired may be removed, ms since 1970; 0 while the time is in doubt. A clock that
-   * jumps afterwards does not change it.
-   */
-  expiresBy(): Promise<number>;
-  /** Ends the doubt: the operator says that the clock is right. The pause stays a pause. */
-  settle(): Promise<void>;
-  /**
-   * Returns the time for what is stored now: later than that of what was stored before, if the clock was set back since, or
-   * than the server was last known to run.
-   */
-  stamp(): number;
-  /** Returns the time of a view, which counts while the clock is behind, too: rather too late by up to a day. */
-  viewed(): number;
-}
-
 interface ServiceTimeOptions {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
@@ -74,13 +43,12 @@ interface ServiceTimeOptions {
   limits: Pick<ImageLimits, 'retentionMs' | 'strayRetentionMs'>;
 }
 
-export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
+export function createServiceTime(options: ServiceTimeOptions) {
   const { state, locks, limits, now, log } = options;
   const rememberMs = Math.max(limits.retentionMs, limits.strayRetentionMs);
   let noted = Number.NEGATIVE_INFINITY;
   /** When a copy was last known to run, whichever clock was right. */
   let latest = 0;
-  /** The last stamp. */
   let stamped = 0;
   /** What could not be stored, perhaps because the disk is full: this process ran all the same. */
   let unstored: Account | null = null;
@@ -117,21 +85,32 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
   }
 
   return {
-    async note() {
+    /** Notes that the server runs now. */
+    async note(): Promise<void> {
       // If another copy holds the lock, it does the same.
       await save((account) => ({ ...account, pauses: shortened(account, rememberMs) }));
     },
-    servedFor: async (ms) => cutoff(await current(), ms),
-    async doubt() {
+    /** Returns the time, ms since 1970, since which the server has served for `ms`. */
+    servedFor: async (ms: number) => cutoff(await current(), ms),
+    /**
+     * Returns why nothing is removed by its age at the moment, neither idle nor expired images, with the cure, as a
+     * sentence; `null` if it is.
+     */
+    async doubt(): Promise<string | null> {
       const { doubt } = await current();
       if (doubt === null) return null;
       return `${doubt.reason} ${KEPT}`;
     },
-    async expiresBy() {
+    /**
+     * Returns the time by which what has expired may be removed, ms since 1970; 0 while the time is in doubt. A clock
+     * that jumps afterwards does not change it.
+     */
+    async expiresBy(): Promise<number> {
       const { at, doubt } = await current();
       return doubt === null ? at : 0;
     },
-    async settle() {
+    /** Ends the doubt: the operator says that the clock is right. The pause stays a pause. */
+    async settle(): Promise<void> {
       const isSaved = save((account) => ({ ...account, doubt: null })).catch((cause) => {
         // What is removed then makes room.
         if (isStorageFull(cause)) return true;
@@ -142,18 +121,30 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
         retryAfterMs: 1000,
       });
     },
-    stamp() {
+    /**
+     * Returns the time for what is stored now: later than that of what was stored before, if the clock was set back
+     * since, or than the server was last known to run.
+     */
+    stamp(): number {
       const floor = Math.max(noted, stamped);
       // A clock that was ahead by more is not followed once it is right.
       stamped = now() < floor && floor - now() <= DOUBT_MS ? floor + 1 : now();
       return stamped;
     },
-    viewed() {
+    /** Returns the time of a view, which counts while the clock is behind, too: rather too late by up to a day. */
+    viewed(): number {
       const floor = Math.max(latest, stamped);
       return floor - now() <= DOUBT_MS ? Math.max(floor, now()) : now();
     },
   };
 }
+
+/**
+ * Counts the time in which any copy of the server ran, because only then could images be viewed. A clock that jumps
+ * looks like a pause, or shortens the pauses that it made before: whichever way it was wrong, images are rather kept
+ * for too long.
+ */
+export type ServiceTime = ReturnType<typeof createServiceTime>;
 
 /** Continues the account at the time `now`. */
 function carryOn(known: Account | null, now: number): Account {

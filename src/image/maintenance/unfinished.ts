@@ -5,6 +5,7 @@ import { elapsedSince } from '../../lib/stored-time.ts';
 import { CHANGEABLE, type ImageRecord } from '../image.ts';
 import { createDeleteToken, type RandomBytes } from '../records/ids.ts';
 import type { RecordCache } from '../records/records.ts';
+import type { Reviews } from '../review/reviews.ts';
 import type { ImageStore } from '../store.ts';
 
 /** Beginning of the state keys of what is under way. */
@@ -20,10 +21,10 @@ const LATE_MS = 120_000;
 
 /**
  * What was begun: `deletion`: the records must go; `removal`: they may have gone, and stay if not; `take-back`: the
- * record of an upload whose uploader got an error must go, even if it comes late; `change`: the record may differ from
- * this one.
+ * record of an upload whose uploader got an error must go, even if it comes late; `withdrawal`: so must that of one in
+ * review, which may be approved first; `change`: the record may differ from this one.
  */
-type Kind = 'deletion' | 'removal' | 'take-back' | 'change';
+type Kind = 'deletion' | 'removal' | 'take-back' | 'withdrawal' | 'change';
 
 interface Business {
   kind: Kind;
@@ -57,6 +58,7 @@ export interface Unfinished {
 interface UnfinishedOptions {
   images: Pick<ImageStore, 'get' | 'remove'>;
   state: Pick<StateStore, 'get' | 'set' | 'remove' | 'keys'>;
+  reviews: Pick<Reviews, 'withdraw'> | undefined;
   records: Pick<RecordCache, 'forget'>;
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
@@ -68,7 +70,7 @@ interface UnfinishedOptions {
 }
 
 export function createUnfinished(options: UnfinishedOptions): Unfinished {
-  const { images, state, records, onRemoved, onChanged, removeFiles, random, now, log } = options;
+  const { images, state, reviews, records, onRemoved, onChanged, removeFiles, random, now, log } = options;
   /** Begun by this process and not ended. */
   const running = new Set<string>();
   /** Known to this process, and to be finished. */
@@ -89,7 +91,8 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
     records.forget(image.id);
     /** What the store has not done by now, it will not do. */
     const isSettled = elapsedSince(at, now()) >= LATE_MS;
-    if (kind === 'take-back') {
+    if (kind === 'withdrawal' && (await reviews?.withdraw(image.id))) return true;
+    if (kind === 'take-back' || kind === 'withdrawal') {
       if (await remove(image)) return true;
       await removeFiles(image);
       return isSettled;

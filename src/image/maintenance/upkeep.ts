@@ -1,71 +1,28 @@
 import { type Finding, fail } from '../../findings/finding.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
-import type { Locks } from '../../lib/locks.ts';
-import type { Log } from '../../lib/logger.ts';
 import type { Repetition } from '../../lib/schedule.ts';
-import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
-import type { ImageFiles } from '../records/image-files.ts';
 import type { RecordCache } from '../records/records.ts';
 import type { Reviews } from '../review/reviews.ts';
-import type { BlobStore, ImageStore } from '../store.ts';
-import type { ImageLimits } from '../upload/quota.ts';
 import { createAccessLog } from './accesses.ts';
-import { type CleanupReport, createAskedCleanup, createCleanup } from './cleanup.ts';
+import { createAskedCleanup, createCleanup } from './cleanup.ts';
 import { createDoubts } from './doubts.ts';
-import { type OnCleaned, startMaintenance } from './maintenance.ts';
-import type { ServiceTime } from './service-time.ts';
+import { type MaintenanceOptions, startMaintenance } from './maintenance.ts';
 import type { Unfinished } from './unfinished.ts';
 
-/** What the image host does on its own, and what of it can be asked for. */
-export interface Upkeep {
-  /**
-   * Removes images that have not been viewed for a long time, for at most `budgetMs`. Rejects with `conflict`, also
-   * while the time is in doubt, which `confirm` ends. Without `admin`, it reports within ten minutes of a complete
-   * cleanup that nothing was removed.
-   */
-  cleanup(budgetMs: number, admin: boolean, confirm?: boolean): Promise<CleanupReport>;
-  /** Removes images that have expired or have no views left, unless the time is in doubt. The server calls it every 15 seconds. */
-  removeEnded(signal?: AbortSignal): Promise<void>;
-  /** Returns why files, or idle and expired images, are not removed; none if all is well. At most ten seconds old. */
-  doubts(): Promise<readonly Finding[]>;
-  /** Records that a person or program has viewed the image. */
-  accessed(image: ImageRecord): void;
-  /** Starts to write accesses and to clean up in the background. */
-  start(): void;
-  /** Stops that, and writes the last accesses. Idempotent. */
-  stop(): Promise<void>;
-}
-
-export interface UpkeepOptions {
-  images: ImageStore;
-  blobs: BlobStore;
-  files: Pick<ImageFiles, 'takeChanged' | 'noteChange' | 'retryRemovals'>;
-  state: StateStore;
-  locks: Locks;
+export interface UpkeepOptions
+  extends Omit<MaintenanceOptions, 'doubts' | 'accesses' | 'cleanup' | 'removeEnded' | 'confirmed'> {
+  mayStore: NonNullable<MaintenanceOptions['mayStore']>;
   reviews?: Pick<Reviews, 'removeExpired'>;
   records: Pick<RecordCache, 'forget'>;
-  clock: Pick<Clock, 'now'>;
-  serviceTime: ServiceTime;
-  limits: Pick<ImageLimits, 'retentionMs' | 'cleanupIntervalMs' | 'strayRetentionMs'>;
-  /** Folder for temporary files. */
-  folder: string;
-  /** Rejects with `forbidden` for the SHA-256 of a file that must not be kept. */
-  mayStore: (hash: string) => Promise<void>;
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
   unfinished: Unfinished;
-  /** Called after each cleanup of this copy that was complete. */
-  onCleaned: OnCleaned | undefined;
   /** Called with the reasons why no file is removed, or with none when files are removed again. */
   onDoubt: ((reasons: readonly string[]) => void) | undefined;
-  /** Called with the total size of the smaller versions. */
-  onVersionBytes: (bytes: number) => Promise<void>;
-  log: Log;
 }
 
-export function createUpkeep(options: UpkeepOptions): Upkeep {
+export function createUpkeep(options: UpkeepOptions) {
   const { images, blobs, state, records, clock, serviceTime, unfinished, onDoubt, log } = options;
   const now = () => clock.now();
   const accesses = createAccessLog({
@@ -84,20 +41,33 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   let maintenance: Repetition | null = null;
 
   return {
+    /**
+     * Removes images that have not been viewed for a long time, for at most `budgetMs`. Rejects with `conflict`, also
+     * while the time is in doubt, which `confirm` ends. Without `admin`, it reports within ten minutes of a complete
+     * cleanup that nothing was removed.
+     */
     cleanup: createAskedCleanup({ cleanup, serviceTime, state, now }),
-    removeEnded: (signal = stopping.signal) => removeEnded(signal),
-    async doubts() {
+    /**
+     * Removes images that have expired or have no views left, unless the time is in doubt. The server calls it every 15
+     * seconds.
+     */
+    removeEnded: (signal: AbortSignal = stopping.signal) => removeEnded(signal),
+    /** Returns why files, or idle and expired images, are not removed; none if all is well. At most ten seconds old. */
+    async doubts(): Promise<readonly Finding[]> {
       const [reasons, doubt] = await Promise.all([doubts.recent(), serviceTime.doubt()]);
       return doubt === null ? reasons : [...reasons, fail(doubt)];
     },
+    /** Records that a person or program has viewed the image. */
     accessed: accesses.note,
 
-    start() {
+    /** Starts to write accesses and to clean up in the background. */
+    start(): void {
       images.prepare(stopping.signal).catch((cause) => log('warn', 'search not prepared', { cause }));
       maintenance ??= startMaintenance({ ...options, doubts, accesses, cleanup, removeEnded });
     },
 
-    async stop() {
+    /** Stops that, and writes the last accesses. Idempotent. */
+    async stop(): Promise<void> {
       stopping.abort();
       await maintenance?.stop();
       maintenance = null;
@@ -106,6 +76,9 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     },
   };
 }
+
+/** What the image host does on its own, and what of it can be asked for. */
+export type Upkeep = ReturnType<typeof createUpkeep>;
 
 const BATCH = 100;
 /**

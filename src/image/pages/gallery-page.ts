@@ -24,7 +24,6 @@ interface GalleryPage extends Pick<Page<ImageRecord>, 'total' | 'exact'> {
   open: boolean;
   query: Static<typeof galleryQuery>;
   tiles: readonly ImageRecord[];
-  /** Cursor of the next page. */
   next: string | null;
 }
 

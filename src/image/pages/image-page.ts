@@ -132,7 +132,6 @@ function share(site: Site, shared: ImagePage): Html {
 <div class="without-script">${page}${direct}${isProtected ? html`<p class="small muted">${pictures.embedProtected}</p>` : embeds}</div>${!isProtected && expiring}</section>`;
 }
 
-/** Returns the facts as a list. */
 function facts({ words: { pictures }, formats }: Site, { image, now }: ImagePage): Html {
   const { width, height, frames, size, format, createdAt, expiresAt } = image;
   const visibility = visibilityOf(image);

@@ -29,7 +29,6 @@ interface LinkPreview {
   title: string;
   url: string;
   image: ReturnType<typeof previewIn> | null;
-  /** More tags. */
   more: Html;
 }
 

@@ -20,21 +20,7 @@ import { imagePage, isListed, limitedPage, type Neighbours } from './image-page.
 import type { PagesOptions } from './page-parts.ts';
 import { createPasswordPages, formAgain } from './password-pages.ts';
 
-/** The pages of single images. */
-export interface Pages extends ReturnType<typeof createPasswordPages>, ReturnType<typeof createDeletePages> {
-  /**
-   * Answers a browser that has uploaded images by form with a page that shows their links, what they have lost, and once
-   * their delete links. `back`: the path of the form. Default: the home page.
-   */
-  uploaded(call: Caller, outcomes: readonly Outcome[], back?: string): Response;
-  /**
-   * Shows the page of an image, or the password form with status 401. `beside`: its neighbours, if they are not those of
-   * the gallery.
-   */
-  show(call: Caller, id: string, beside?: Neighbours): Promise<Response>;
-}
-
-export function createPages({ service, siteOf, basePath }: PagesOptions): Pages {
+export function createPages({ service, siteOf, basePath }: PagesOptions) {
   const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
     service.cookies.issue(image, { origin, basePath });
 
@@ -50,7 +36,11 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
     ...createPasswordPages({ service, siteOf, basePath }),
     ...createDeletePages({ service, siteOf, basePath }),
 
-    uploaded({ request, context }, outcomes, back) {
+    /**
+     * Answers a browser that has uploaded images by form with a page that shows their links, what they have lost, and
+     * once their delete links. `back`: the path of the form. Default: the home page.
+     */
+    uploaded({ request, context }: Caller, outcomes: readonly Outcome[], back?: string): Response {
       const site = siteOf(request);
       const base = context.origin + basePath;
       const items = outcomes.map((outcome) =>
@@ -70,7 +60,11 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       });
     },
 
-    async show({ request, context }, id, near) {
+    /**
+     * Shows the page of an image, or the password form with status 401. `near`: its neighbours, if they are not those of
+     * the gallery.
+     */
+    async show({ request, context }: Caller, id: string, near?: Neighbours): Promise<Response> {
       const image = await service.find(id);
       const headers: [string, string][] = [];
       const site = siteOf(request);
@@ -102,6 +96,9 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
     },
   };
 }
+
+/** The pages of single images. */
+export type Pages = ReturnType<typeof createPages>;
 
 /** The result of one of several files: the answer of the API, or what was wrong. */
 type UploadedItem = ReturnType<typeof uploadView> | { filename: string | null; fault: string };

@@ -10,28 +10,6 @@ import { notFound } from './missing.ts';
 
 type Body = Blob | ReadableStream<Uint8Array>;
 
-/** Stores, sends and removes the files of images. */
-export interface ImageFiles {
-  /**
-   * Stores the file at `path`, which it takes over, and then the record. If it rejects, either may exist all the same.
-   */
-  store(image: ImageRecord, path: string): Promise<void>;
-  /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
-  read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Body>;
-  /** Returns the stored file if it is in memory. */
-  cached(image: ImageRecord): Blob | undefined;
-  /** Returns the file to send for that shape. A version that does not exist yet is created at the payer's expense. */
-  version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;
-  /** Removes all files after the record was removed. What cannot be removed now is removed later. */
-  remove(image: ImageRecord): Promise<void>;
-  /** Removes files that could not be removed with their images. */
-  retryRemovals(): Promise<void>;
-  /** Reports whether files were stored or removed since the last call. */
-  takeChanged(): boolean;
-  /** Makes the next call of `takeChanged` return true. */
-  noteChange(): void;
-}
-
 interface ImageFilesOptions {
   images: Pick<ImageStore, 'insert' | 'get'>;
   blobs: BlobStore;
@@ -39,17 +17,23 @@ interface ImageFilesOptions {
   log: Log;
 }
 
-export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesOptions): ImageFiles {
+export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesOptions) {
   const smallFiles = createSmallFiles();
   const removals = createRemovals(blobs, log);
   let changed = false;
 
   return {
+    /** Removes files that could not be removed with their images. */
     retryRemovals: removals.retry,
-    cached: (image) => smallFiles.get(originalKey(image)),
+    /** Returns the stored file if it is in memory. */
+    cached: (image: ImageRecord) => smallFiles.get(originalKey(image)),
 
     // File first, then record: a crash in between leaves a file without a link, never a dead link.
-    async store(image, path) {
+    /**
+     * Stores the file at `path`, which it takes over, and then the record. If it rejects, either may exist all the
+     * same.
+     */
+    async store(image: ImageRecord, path: string): Promise<void> {
       await blobs.put(originalKey(image), path, MEDIA_TYPES[image.format]);
       changed = true;
       try {
@@ -60,7 +44,8 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       }
     },
 
-    async read(image, shape, range) {
+    /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
+    async read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Body> {
       const key = shapeKey(image, shape);
       const kept = smallFiles.get(key);
       if (kept) return range ? kept.slice(range.start, range.end) : kept;
@@ -75,22 +60,26 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       throw notFound();
     },
 
-    async version(image, shape, payer) {
+    /** Returns the file to send for that shape. A version that does not exist yet is created at the payer's expense. */
+    async version(image: ImageRecord, shape: Shape, payer: string): Promise<Version> {
       if (shapeKey(image, shape) === originalKey(image)) return { ...shape, size: image.size };
       return thumbnails.provide(image, shape, payer);
     },
 
-    takeChanged() {
+    /** Reports whether files were stored or removed since the last call. */
+    takeChanged(): boolean {
       const was = changed;
       changed = false;
       return was;
     },
 
-    noteChange() {
+    /** Makes the next call of `takeChanged` return true. */
+    noteChange(): void {
       changed = true;
     },
 
-    async remove(image) {
+    /** Removes all files after the record was removed. What cannot be removed now is removed later. */
+    async remove(image: ImageRecord): Promise<void> {
       changed = true;
       const keys = keysOf(image);
       // At once, because a remote store is slow for each. The first is the original.
@@ -102,6 +91,9 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
     },
   };
 }
+
+/** Stores, sends and removes the files of images. */
+export type ImageFiles = ReturnType<typeof createImageFiles>;
 
 /** Number of files remembered. The sweep finds the others by their tombstones. */
 const MAX_REMEMBERED = 10_000;

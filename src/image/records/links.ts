@@ -3,15 +3,6 @@ import { escapeHtml } from '../../lib/escape-html.ts';
 import { altOf, type ImageRecord } from '../image.ts';
 import { heightAt, previewOf, THUMBNAIL_WIDTHS } from './blob-keys.ts';
 
-/** The links and snippets of an image, named as in the API. */
-export interface Links {
-  url: string;
-  raw_url: string;
-  markdown: string;
-  html: string;
-  bbcode: string;
-}
-
 type Linked = Pick<ImageRecord, 'id' | 'format' | 'filename' | 'alt' | 'width' | 'frames' | 'maxViews'>;
 
 /** `base`: scheme, host and base path, without a trailing slash. */
@@ -63,7 +54,7 @@ export function deleteUrl(base: string, id: string, token: string): string {
 }
 
 /** Returns all links of an image. Its alternative text, which may be any text, cannot break out of a snippet. */
-export function linksOf(base: string, image: Linked): Links {
+export function linksOf(base: string, image: Linked) {
   const raw = rawUrl(base, image);
   return {
     url: pageUrl(base, image.id),
@@ -73,6 +64,9 @@ export function linksOf(base: string, image: Linked): Links {
     bbcode: `[img]${raw}[/img]`,
   };
 }
+
+/** The links and snippets of an image, named as in the API. */
+export type Links = ReturnType<typeof linksOf>;
 
 /** Widths among which browsers choose what fits their screen. */
 const SNIPPET_WIDTHS = THUMBNAIL_WIDTHS.filter((width) => width >= 640 && width % 640 === 0);

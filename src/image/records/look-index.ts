@@ -15,18 +15,7 @@ export interface Likeness {
   distance: number;
 }
 
-/** Finds similar images. */
-export interface LookIndex {
-  /**
-   * Returns images that look like this one, the most similar first; none if there is little to see on it. The first
-   * call, and later ones a minute after the last, read the hashes of all images into memory, 20 bytes each.
-   */
-  alike(image: Pick<ImageRecord, 'phash'>, limit: number): Promise<Likeness[]>;
-  /** Returns how many images look like this, without reading their records. */
-  count(phash: string): Promise<number>;
-}
-
-export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: () => number): LookIndex {
+export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: () => number) {
   async function read() {
     const table = createTable();
     for await (const batch of images.looks()) for (const [id, phash] of batch) table.add(id, phash);
@@ -36,9 +25,15 @@ export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: 
   const current = cachedFor(BELIEVED_MS, now, read);
 
   return {
-    count: async (phash) => (await current()).near(phash, ALIKE_BITS, Number.POSITIVE_INFINITY).length,
+    /** Returns how many images look like this, without reading their records. */
+    count: async (phash: string) =>
+      (await current()).near(phash, ALIKE_BITS, Number.POSITIVE_INFINITY).length,
 
-    async alike({ phash }, limit) {
+    /**
+     * Returns images that look like this one, the most similar first; none if there is little to see on it. The first
+     * call, and later ones a minute after the last, read the hashes of all images into memory, 20 bytes each.
+     */
+    async alike({ phash }: Pick<ImageRecord, 'phash'>, limit: number): Promise<Likeness[]> {
       if (phash === null) return [];
       const near = (await current()).near(phash, ALIKE_BITS, limit);
       const found = await Promise.all(
@@ -48,6 +43,9 @@ export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: 
     },
   };
 }
+
+/** Finds similar images. */
+export type LookIndex = ReturnType<typeof createLookIndex>;
 
 /** Perceptual hashes in typed arrays: a million are searched in some milliseconds. */
 export function createTable() {

@@ -11,21 +11,7 @@ const LIFE_MS = 2000;
 /** Some 5 MB at most. */
 const MAX_ENTRIES = 5000;
 
-/** Caches recently read records, so that a popular image costs no call of the store. */
-export interface RecordCache {
-  /** Returns the record if it is cached. */
-  cached(id: string): ImageRecord | undefined;
-  get(id: string): Promise<ImageRecord | null>;
-  /** Returns the record of an image that can be seen. Rejects with `not_found`, or with `gone` if it has expired or has no views left. */
-  find(id: string): Promise<ImageRecord>;
-  /** Must be called after the record was changed or removed. */
-  forget(id: string): void;
-}
-
-export function createRecordCache(
-  images: Pick<ImageStore, 'get' | 'hasEnded'>,
-  now: () => number,
-): RecordCache {
+export function createRecordCache(images: Pick<ImageStore, 'get' | 'hasEnded'>, now: () => number) {
   const entries = new BoundedMap<string, { record: ImageRecord; at: number }>(MAX_ENTRIES);
   /** Incremented whenever anything is forgotten: records read meanwhile may be out of date. */
   let changes = 0;
@@ -64,19 +50,28 @@ export function createRecordCache(
   }
 
   return {
+    /** Returns the record if it is cached. */
     cached,
     get,
-    async find(id) {
+    /**
+     * Returns the record of an image that can be seen. Rejects with `not_found`, or with `gone` if it has expired or
+     * has no views left.
+     */
+    async find(id: string): Promise<ImageRecord> {
       if (!ID_PATTERN.test(id)) throw notFound();
       const image = await get(id);
       if (image ? isOver(image, now()) : await images.hasEnded(id)) throw gone();
       if (image === null) throw notFound();
       return image;
     },
-    forget(id) {
+    /** Must be called after the record was changed or removed. */
+    forget(id: string): void {
       changes++;
       entries.delete(id);
       reads.delete(id);
     },
   };
 }
+
+/** Caches recently read records, so that a popular image costs no call of the store. */
+export type RecordCache = ReturnType<typeof createRecordCache>;

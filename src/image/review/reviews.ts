@@ -8,29 +8,6 @@ import type { ImageRecord } from '../image.ts';
 import { HELD, originalKey } from '../records/blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 
-/**
- * Pictures that nobody sees before the administrator does. Their records are separate from those of images, and their
- * files are in a separate folder, so that no link leads to them.
- */
-export interface Reviews {
-  /** Keeps a picture, and takes over its file. Rejects with `unavailable` if there are too many. */
-  hold(image: ImageRecord, path: string): Promise<void>;
-  /** Lists them, oldest first. */
-  list(): Promise<readonly ImageRecord[]>;
-  /** Returns its file. Rejects with `not_found`. */
-  file(id: string): Promise<{ image: ImageRecord; body: Blob | ReadableStream<Uint8Array> }>;
-  /** Turns it into a normal image, or removes it. Rejects with `not_found`, with `forbidden` if it was blocked, and with `conflict` if one to block was allowed. */
-  decide(id: string, verdict: 'allow' | 'block'): Promise<void>;
-  /** Returns the record, or `null` if no such picture is in review. */
-  find(id: string): Promise<ImageRecord | null>;
-  /** Removes it. Returns false if it is no longer in review. */
-  withdraw(id: string): Promise<boolean>;
-  /** Removes those that have expired: nobody will see them. */
-  removeExpired(by: number): Promise<void>;
-  /** Total size of the files. */
-  bytes(): Promise<number>;
-}
-
 interface ReviewsOptions {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
@@ -74,7 +51,7 @@ export function createReviews({
   mayStore,
   onStored,
   discard,
-}: ReviewsOptions): Reviews {
+}: ReviewsOptions) {
   const list = () => readReviews(state);
 
   /** Serialises changes: a picture that is being withdrawn cannot be allowed meanwhile. */
@@ -132,10 +109,13 @@ export function createReviews({
   }
 
   return {
+    /** Lists them, oldest first. */
     list,
-    find: async (id) => (await list()).find((one) => one.id === id) ?? null,
+    /** Returns the record, or `null` if no such picture is in review. */
+    find: async (id: string) => (await list()).find((one) => one.id === id) ?? null,
 
-    async hold(image, path) {
+    /** Keeps a picture, and takes over its file. Rejects with `unavailable` if there are too many. */
+    async hold(image: ImageRecord, path: string): Promise<void> {
       try {
         await change((held) => {
           if (held.length < MAX_HELD) return [...held, image];
@@ -148,14 +128,19 @@ export function createReviews({
       }
     },
 
-    async file(id) {
+    /** Returns its file. Rejects with `not_found`. */
+    async file(id: string): Promise<{ image: ImageRecord; body: Blob | ReadableStream<Uint8Array> }> {
       const image = demand(await list(), id);
       const body = await blobs.get(heldKey(image));
       if (body === null) throw new AppError('not_found', inEnglish('The file of this picture is gone.'));
       return { image, body };
     },
 
-    async decide(id, verdict) {
+    /**
+     * Turns it into a normal image, or removes it. Rejects with `not_found`, with `forbidden` if it was blocked, and
+     * with `conflict` if one to block was allowed.
+     */
+    async decide(id: string, verdict: 'allow' | 'block'): Promise<void> {
       if (verdict === 'block') {
         if (await withdraw(id)) return;
         // That it is not there would mean that it is gone.
@@ -172,9 +157,11 @@ export function createReviews({
       });
     },
 
+    /** Removes it. Returns false if it is no longer in review. */
     withdraw,
 
-    async removeExpired(by) {
+    /** Removes those that have expired: nobody will see them. */
+    async removeExpired(by: number): Promise<void> {
       const isOver = ({ expiresAt }: ImageRecord) => expiresAt !== null && expiresAt <= by;
       if (!(await list()).some(isOver)) return;
       await change(async (held) => {
@@ -183,10 +170,17 @@ export function createReviews({
       });
     },
 
-    async bytes() {
+    /** Total size of the files. */
+    async bytes(): Promise<number> {
       return (await list()).reduce((sum, { size }) => sum + size, 0);
     },
   };
 }
+
+/**
+ * Pictures that nobody sees before the administrator does. Their records are separate from those of images, and their
+ * files are in a separate folder, so that no link leads to them.
+ */
+export type Reviews = ReturnType<typeof createReviews>;
 
 const notHeld = () => new AppError('not_found', inEnglish('This picture is not in review.'));

@@ -5,14 +5,7 @@ import type { ByteRange } from '../store.ts';
 export const STALE_S = 60;
 
 /** How long caches may keep files of images. */
-export interface Caching {
-  /** For how many seconds caches may keep the file of an image that needs no password. */
-  cacheSeconds(image: Pick<ImageRecord, 'expiresAt'>): number;
-  /** Until when caches may still have the current file of an image; `null` if they may not keep it at all. */
-  cachedUntil(image: ImageRecord): number | null;
-}
-
-export function createCaching(maxAgeMs: number, now: () => number): Caching {
+export function createCaching(maxAgeMs: number, now: () => number) {
   function cacheSeconds({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): number {
     // What caches serve while they revalidate must not outlast the picture either.
     const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now() - STALE_S * 1000;
@@ -20,8 +13,10 @@ export function createCaching(maxAgeMs: number, now: () => number): Caching {
   }
 
   return {
+    /** For how many seconds caches may keep the file of an image that needs no password. */
     cacheSeconds,
-    cachedUntil(image) {
+    /** Until when caches may still have the current file of an image; `null` if they may not keep it at all. */
+    cachedUntil(image: ImageRecord): number | null {
       if (image.passwordHash !== null || image.maxViews !== null) return null;
       // Shortly before a picture ends, caches may still have an answer of before.
       return maxAgeMs < 1000 ? null : now() + (cacheSeconds(image) + STALE_S) * 1000;

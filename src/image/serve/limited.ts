@@ -6,7 +6,6 @@ import { contentHeaders, PRIVATE_CACHE } from './serve.ts';
 
 interface LimitedRequest {
   image: ImageRecord;
-  /** Sends it as a download. */
   download: boolean;
   /** True for HEAD: no body, and no view. */
   head: boolean;

@@ -33,7 +33,6 @@ interface ServeRequest {
   shape: AskedShape;
   /** Whether the shape depends on what the client accepts. */
   vary: boolean;
-  /** Sends it as a download. */
   download: boolean;
   /** Scripts of every site may read it if it is public. */
   cors: boolean;

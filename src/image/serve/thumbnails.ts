@@ -29,21 +29,6 @@ export interface Version extends Shape {
   isStopgap?: true;
 }
 
-/** Other shapes of stored images, created on first request. */
-export interface Thumbnails {
-  /**
-   * Makes sure that the version exists. Concurrent requests share one conversion, which the first client pays for. A
-   * version that is not smaller than the file itself is not kept, except as JPEG for clients that accept nothing
-   * else. If it cannot be made, because there is no space, the client has used up its share, the server is busy or the
-   * conversion fails, the stored file stands in. Rejects with `not_found` if that is missing.
-   */
-  provide(image: ImageRecord, shape: Shape, client: string): Promise<Version>;
-  /** Must be called when a version is missing. */
-  forget(key: string): void;
-  /** Must be called before a version is removed, which any copy of the server may have made. Never rejects. */
-  discount(key: string): Promise<void>;
-}
-
 interface ThumbnailOptions {
   blobs: Pick<BlobStore, 'get' | 'put' | 'stat' | 'move' | 'remove'>;
   images: Pick<ImageStore, 'existing'>;
@@ -58,15 +43,7 @@ interface ThumbnailOptions {
   now: () => number;
 }
 
-export function createThumbnails({
-  blobs,
-  images,
-  codec,
-  folder,
-  quota,
-  bytes,
-  now,
-}: ThumbnailOptions): Thumbnails {
+export function createThumbnails({ blobs, images, codec, folder, quota, bytes, now }: ThumbnailOptions) {
   /** Bytes by key; 0 if the stored file replaces the version. The store marks that with an empty file. */
   const sizes = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
   const making = new Map<string, Promise<number>>();
@@ -119,7 +96,13 @@ export function createThumbnails({
   }
 
   return {
-    async provide(image, shape, client) {
+    /**
+     * Makes sure that the version exists. Concurrent requests share one conversion, which the first client pays for. A
+     * version that is not smaller than the file itself is not kept, except as JPEG for clients that accept nothing
+     * else. If it cannot be made, because there is no space, the client has used up its share, the server is busy or
+     * the conversion fails, the stored file stands in. Rejects with `not_found` if that is missing.
+     */
+    async provide(image: ImageRecord, shape: Shape, client: string): Promise<Version> {
       const asStored = { width: null, format: image.format, size: image.size };
       const key = shapeKey(image, shape);
       const known = sizes.get(key);
@@ -140,15 +123,20 @@ export function createThumbnails({
     },
 
     // What has removed it has discounted it, or else the next sweep counts without it.
-    forget: (key) => void sizes.delete(key),
+    /** Must be called when a version is missing. */
+    forget: (key: string) => void sizes.delete(key),
 
-    async discount(key) {
+    /** Must be called before a version is removed, which any copy of the server may have made. Never rejects. */
+    async discount(key: string): Promise<void> {
       const size = sizes.get(key) ?? (await blobs.stat(key).catch(() => null))?.size ?? 0;
       sizes.delete(key);
       await bytes.add(-size);
     },
   };
 }
+
+/** Other shapes of stored images, created on first request. */
+export type Thumbnails = ReturnType<typeof createThumbnails>;
 
 /**
  * Returns the width that `?w=` asks for, or `null` for the stored image: images are never scaled up.

@@ -43,18 +43,12 @@ function startOfText(head: Uint8Array, field: string): number | null {
   return text !== '' && /^[\w+/=\s-]*$/.test(text) ? 0 : null;
 }
 
-interface Decoder {
-  decode(bytes: Uint8Array): Uint8Array;
-  /** Returns the remaining bytes. */
-  end(): Uint8Array;
-}
-
 /** Accepts `-` and `_` for `+` and `/`, as in URLs. Padding may be missing. */
-function createDecoder(field: string): Decoder {
+function createDecoder(field: string) {
   let rest = '';
   let padded = false;
   return {
-    decode(bytes) {
+    decode(bytes: Uint8Array): Uint8Array {
       const text = latin1(bytes).replace(/\s+/g, '');
       const isWhole = /^[\w+/-]*={0,2}$/.test(text) && !(padded && /[^=]/.test(text));
       if (!isWhole) throw broken(field);
@@ -64,9 +58,12 @@ function createDecoder(field: string): Decoder {
       rest = all.slice(length);
       return Buffer.from(all.slice(0, length), 'base64');
     },
+    /** Returns the remaining bytes. */
     end: () => Buffer.from(rest, 'base64'),
   };
 }
+
+type Decoder = ReturnType<typeof createDecoder>;
 
 function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');

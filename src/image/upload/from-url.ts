@@ -27,17 +27,6 @@ const NO_TYPE = /^(application|binary)\/(x-)?octet-stream$/;
 
 type Pay = (bytes: number) => Promise<void>;
 
-/** Fetches pictures from other servers. */
-interface UrlFetcher {
-  /**
-   * Fetches a URL into a temporary file, which the caller removes. `pay`: for the bytes, while they arrive, whatever comes of
-   * them; if it rejects, no more are read. Rejects with `invalid_parameter` and `url` if it
-   * does not lead to a file, `not_an_image` as soon as the data is not a picture, `too_large`, `rate_limited`,
-   * `busy`, `storage_full`.
-   */
-  fetch(url: string, client: string, signal: AbortSignal, pay: Pay): Promise<ReceivedFile>;
-}
-
 interface UrlFetcherOptions {
   /** Dials only public addresses; see `SafeFetch`. */
   fetch: SafeFetch;
@@ -45,7 +34,7 @@ interface UrlFetcherOptions {
   maxBytes: number;
 }
 
-export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions): UrlFetcher {
+export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions) {
   const shares = createShares({
     each: EACH,
     all: ALL,
@@ -63,7 +52,12 @@ export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions)
   }
 
   return {
-    async fetch(url, client, signal, pay) {
+    /**
+     * Fetches a URL into a temporary file, which the caller removes. `pay`: for the bytes, while they arrive, whatever
+     * comes of them; if it rejects, no more are read. Rejects with `invalid_parameter` and `url` if it does not lead to
+     * a file, `not_an_image` as soon as the data is not a picture, `too_large`, `rate_limited`, `busy`, `storage_full`.
+     */
+    async fetch(url: string, client: string, signal: AbortSignal, pay: Pay): Promise<ReceivedFile> {
       if (url.length > MAX_URL) throw refused(`is longer than ${MAX_URL} characters`);
       const leave = shares.enter(client);
       const path = temporaryPath(folder);
@@ -82,6 +76,9 @@ export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions)
     },
   };
 }
+
+/** Fetches pictures from other servers. */
+type UrlFetcher = ReturnType<typeof createUrlFetcher>;
 
 function faultOf({ status, headers }: SafeResponse, maxBytes: number): AppError | null {
   if (status !== 200) return refused(`responded with status ${status}`);
@@ -169,14 +166,12 @@ function refused(what: string, cause?: unknown): AppError {
 
 /** How pictures may be uploaded by URL. */
 export interface FromUrl extends UrlFetcher {
-  /** True if this needs a token. */
   needsToken: boolean;
   /** Counts the bytes fetched for a client. Rejects with `rate_limited`. Default: unlimited. */
   countBytes?: ((peer: string, bytes: number) => Promise<void>) | undefined;
 }
 
 interface Ordering {
-  /** The client. */
   from: Pick<RequestContext, 'peer' | 'payer' | 'admin' | 'holder'>;
   fromUrl: FromUrl | null;
   service: Pick<ImageService, 'admit' | 'limits'>;

@@ -29,20 +29,6 @@ const AT_ONCE = 4;
 /** The options of a guest's pictures. */
 const OF_GUESTS = { visibility: 'unlisted' };
 
-/**
- * The only path for uploads, whatever a client calls its fields: all are admitted, read, converted and stored in the
- * same way.
- */
-export interface Intake {
-  /**
-   * Stores the pictures of a request. If one of several fails, the others are stored; if all fail, it rejects with
-   * the error of the first. If it rejects, nothing stays stored, as nobody would get the delete tokens; so it is if
-   * the client has left. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and
-   * like the service.
-   */
-  take(call: Caller, taking?: Taking): Promise<Taken>;
-}
-
 interface Taken {
   /** The results in order; none if the shape allows a request without pictures. */
   outcomes: Outcome[];
@@ -84,7 +70,7 @@ interface IntakeOptions {
   fromUrl: FromUrl | null;
 }
 
-export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOptions): Intake {
+export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOptions) {
   async function storeOne(file: ReceivedFile, { options, from, signal, stored }: Storage): Promise<Uploaded> {
     const { filename, album: _, albumToken: __, ...wanted } = options;
     if (file.size === 0) throw noImage('image', file.filename);
@@ -116,7 +102,13 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
   }
 
   return {
-    async take(call, { shape, optionsOf, urlOf, judge, guest } = {}) {
+    /**
+     * Stores the pictures of a request. If one of several fails, the others are stored; if all fail, it rejects with
+     * the error of the first. If it rejects, nothing stays stored, as nobody would get the delete tokens; so it is if
+     * the client has left. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and like
+     * the service.
+     */
+    async take(call: Caller, { shape, optionsOf, urlOf, judge, guest }: Taking = {}): Promise<Taken> {
       const { request, context } = call;
       const { maxUploadBytes: maxBytes } = service.limits;
       // Read now, because the address is only available while the connection is open.
@@ -182,6 +174,12 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
     },
   };
 }
+
+/**
+ * The only path for uploads, whatever a client calls its fields: all are admitted, read, converted and stored in the
+ * same way.
+ */
+export type Intake = ReturnType<typeof createIntake>;
 
 function onlyOnce(judge: Taking['judge']): Taking['judge'] {
   let judged: Promise<void> | undefined;

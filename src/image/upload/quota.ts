@@ -6,19 +6,6 @@ import type { Listing } from '../records/audience.ts';
 /** How long an answer about the disk is used, in ms. */
 const BELIEVED_MS = 1000;
 
-/** Keeps uploads from filling the storage. Reads are not affected. */
-export interface Quota {
-  /** Call before reading a body of at most this many bytes. Rejects with `storage_full`. */
-  admit(bytes: number): Promise<void>;
-  /**
-   * Call before storing a file of that many bytes. Returns a function to call, one time, when it is stored or not. Rejects with
-   * `storage_full`.
-   */
-  reserve(bytes: number): Promise<() => void>;
-  /** Free bytes of the fullest file system; `null` if unknown. */
-  freeBytes(): Promise<number | null>;
-}
-
 interface QuotaOptions {
   /** Return the bytes of what counts: images, their smaller versions, files in quarantine, pictures in review. */
   counts: readonly (() => Promise<number>)[];
@@ -34,7 +21,7 @@ interface QuotaOptions {
   freeOf?: (folder: string) => Promise<number>;
 }
 
-export function createQuota(options: QuotaOptions): Quota {
+export function createQuota(options: QuotaOptions) {
   const { counts, maxBytes, reserveBytes, folders, now, freeOf = freeBytesOf } = options;
   /** Bytes of files that are being stored and that the store does not count yet. */
   let pending = 0;
@@ -61,13 +48,19 @@ export function createQuota(options: QuotaOptions): Quota {
   }
 
   return {
+    /** Free bytes of the fullest file system; `null` if unknown. */
     freeBytes,
-    async admit(bytes) {
+    /** Call before reading a body of at most this many bytes. Rejects with `storage_full`. */
+    async admit(bytes: number): Promise<void> {
       await checkDisk(bytes);
       // The stored image may be far smaller than the upload.
       await checkStore(pending + 1);
     },
-    async reserve(bytes) {
+    /**
+     * Call before storing a file of that many bytes. Returns a function to call, one time, when it is stored or not.
+     * Rejects with `storage_full`.
+     */
+    async reserve(bytes: number): Promise<() => void> {
       // Counted at once, so that of two concurrent uploads the second sees the space of the first as taken, and only it.
       pending += bytes;
       const release = () => {
@@ -84,12 +77,14 @@ export function createQuota(options: QuotaOptions): Quota {
   };
 }
 
+/** Keeps uploads from filling the storage. Reads are not affected. */
+export type Quota = ReturnType<typeof createQuota>;
+
 /** What the image host accepts, and how long it keeps it. */
 export interface ImageLimits {
   maxUploadBytes: number;
   maxPixels: number;
   maxFrames: number;
-  /** Whether HEIC is accepted. */
   heic: boolean;
   retentionMs: number;
   cleanupIntervalMs: number;
@@ -97,7 +92,6 @@ export interface ImageLimits {
   strayRetentionMs: number;
   /** How long caches may keep a public file. */
   cacheMaxAgeMs: number;
-  /** Whether there is a gallery. */
   listing: Listing;
   /** Maximum expiry that uploaders can set; infinity: forever. */
   maxExpiryMs: number;

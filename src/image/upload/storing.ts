@@ -17,26 +17,32 @@ import type { ImageStore } from '../store.ts';
 import type { Quota } from './quota.ts';
 import type { ReceivedFile } from './upload.ts';
 
-interface StoringOptions {
+export interface StoringOptions {
   images: Pick<ImageStore, 'existing'>;
   files: Pick<ImageFiles, 'store'>;
   codec: Pick<Codec, 'convert'> & Partial<Pick<Codec, 'admit'>>;
   hasher: Pick<PasswordHasher, 'hash'>;
   rights: Pick<DeletionRights, 'ownerOf'>;
   rules: AudienceRules;
+  /** Keeps uploads from filling the storage. */
   quota: Pick<Quota, 'admit' | 'reserve'> | undefined;
   /** Rejects with `unavailable` while the files of the records are missing. */
   requireFiles: () => Promise<void>;
   /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore: (hash: string, phash?: string | null) => Promise<void>;
   /** Rejects with `forbidden` for an uploaded file that must not be converted. */
-  mayUpload: ((file: { path: string; sha256: string | undefined }) => Promise<void>) | undefined;
-  /** Whether the file at `path` was taken over for review. */
+  mayUpload:
+    | ((file: { path: string; sha256: string | undefined; peer: string }) => Promise<void>)
+    | undefined;
+  /**
+   * Called with each picture, in the file at `path`, before it is stored. Returns true if it was taken over for
+   * review. Rejects if it is refused.
+   */
   holdBack: ((image: ImageRecord, path: string, payer: string) => Promise<boolean>) | undefined;
   unfinished: Pick<Unfinished, 'settle'>;
   onStored: (image: ImageRecord) => void;
   random: RandomBytes;
-  /** Folder for temporary files. */
+  /** Folder for temporary files, ideally on the file system of the images if they are files. */
   folder: string;
   now: () => number;
   /** The time of what is stored, by which lists are ordered. */
@@ -104,7 +110,7 @@ export function createStoring(options: StoringOptions): Storing {
       const { format, quality, stripExif, maxWidth, maxHeight, password, title, alt } = wanted;
       const audience = audienceOf(wanted, rules, now());
       if (source !== undefined) await mayStore(source);
-      await mayUpload?.({ path, sha256: source });
+      await mayUpload?.({ path, sha256: source, peer: from.peer });
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
@@ -154,11 +160,9 @@ export interface Uploaded {
   image: ImageRecord;
   /** Known only to the uploader: the server stores its hash. */
   deleteToken: string;
-  /** Private metadata that was removed. */
   removed: readonly PrivatePart[];
   /** What the conversion has lost, or what differs from the request. */
   warnings: readonly UploadWarning[];
-  /** The album that it is in. */
   album?: string;
   /** True if nobody sees it before the administrator does. */
   inReview?: boolean;

@@ -4,7 +4,7 @@ import { FORMATS } from '../../codec/format.ts';
 import { AppError, type ErrorDetail, inEnglish, message } from '../../errors.ts';
 import { ruleOf } from '../../http/errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
-import { coerce, flag, integer, oneOf, text } from '../../lib/schema.ts';
+import { ALSO, coerce, flag, integer, oneOf, text } from '../../lib/schema.ts';
 import { MAX_PASSWORD_BYTES } from '../access/password.ts';
 import { type UploadOptions, VISIBILITIES } from '../image.ts';
 import { MOST_VIEWS } from '../records/audience.ts';
@@ -35,7 +35,11 @@ export const uploadOptions = Type.Object({
       { default: true },
     ),
   ),
-  password: Type.Optional(text(`Password to protect the image with. At most ${MAX_PASSWORD_BYTES} bytes.`)),
+  password: Type.Optional(
+    text(`Password to protect the image with. At most ${MAX_PASSWORD_BYTES} bytes.`, {
+      [ALSO]: ['pwd', 'passphrase', 'passcode'],
+    }),
+  ),
   max_width: Type.Optional(side('Maximum width in pixels. Wider images are scaled down.')),
   max_height: Type.Optional(side('Maximum height in pixels. Taller images are scaled down.')),
   visibility: Type.Optional(

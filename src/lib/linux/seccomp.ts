@@ -3,7 +3,6 @@ import { ENOSYS, EPERM, must, type System } from './system.ts';
 
 /** What happens to a system call that a filter names; all others pass. */
 export type Rule =
-  /** Fails with this error number. */
   | { refuse: number }
   /** Passes if the argument has one of the values (in its lower 32 bits), otherwise fails with EPERM. */
   | { onlyWith: { argument: number; values: readonly number[] } }

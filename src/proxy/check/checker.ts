@@ -58,25 +58,8 @@ export interface JudgeState extends JudgesState {
   witnesses: WitnessesState;
 }
 
-/** Finds out whether proxies work by asking judges and witnesses through them. */
-export interface Checker {
-  /**
-   * Checks one proxy, whose name is looked up first; the address that was judged is the one that is dialled. Never rejects. Returns `unknown` if no judge answers directly, if this machine has no
-   * sockets left, if the signal aborts, and after `close`. Each question takes at most the time limit. There
-   * are up to four questions if judges disagree and a witness has to be asked.
-   */
-  check(endpoint: Dialled, signal?: AbortSignal): Promise<CheckResult>;
-  /** Reports whether this address or port is never dialled. `check` then returns `refused_address`. */
-  refuses(endpoint: Endpoint): boolean;
-  /** Asks every judge directly that was not asked in the last few seconds. Concurrent calls share the questions. */
-  probe(): Promise<JudgeState>;
-  judges(): JudgeState;
-  /** Ends running checks at once. */
-  close(): void;
-}
-
 /** Creates a checker. Nothing is dialled before the first call. */
-export function createChecker(options: CheckerOptions): Checker {
+export function createChecker(options: CheckerOptions) {
   const { timeoutMs, allowPrivate, questionGapMs, randomToken, now, log } = options;
   const monotonic = options.monotonic ?? (() => performance.now());
   const secureContext = lazySecureContext(options.ca);
@@ -161,9 +144,17 @@ export function createChecker(options: CheckerOptions): Checker {
   const state = (): JudgeState => ({ ...judges.state(), witnesses: witnesses.state() });
 
   return {
+    /**
+     * Checks one proxy, whose name is looked up first; the address that was judged is the one that is dialled. Never
+     * rejects. Returns `unknown` if no judge answers directly, if this machine has no sockets left, if the signal
+     * aborts, and after `close`. Each question takes at most the time limit. There are up to four questions if judges
+     * disagree and a witness has to be asked.
+     */
     check,
+    /** Reports whether this address or port is never dialled. `check` then returns `refused_address`. */
     refuses,
-    async probe() {
+    /** Asks every judge directly that was not asked in the last few seconds. Concurrent calls share the questions. */
+    async probe(): Promise<JudgeState> {
       await judges.probe();
       // If our own judge proves plain HTTP, no witness is needed.
       const plain = judges.next('http');
@@ -171,12 +162,16 @@ export function createChecker(options: CheckerOptions): Checker {
       return state();
     },
     judges: state,
-    close() {
+    /** Ends running checks at once. */
+    close(): void {
       closed = true;
       dialler.close();
     },
   };
 }
+
+/** Finds out whether proxies work by asking judges and witnesses through them. */
+export type Checker = ReturnType<typeof createChecker>;
 
 /**
  * Returns a proxy with the first address of its name, all of which must be ones that may be dialled. `unresolved`: the

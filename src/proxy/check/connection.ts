@@ -8,13 +8,11 @@ import { Inbox, type Reader } from './inbox.ts';
 const CONNECT_SHARE = 0.6;
 
 interface ConnectionOptions {
-  /** A socket that is connecting. */
   socket: Socket;
   /** Time limit from the start to the end of the conversation. */
   timeoutMs: number;
   /** A monotonic clock in ms. */
   monotonic: () => number;
-  /** Aborts the connection. */
   signal?: AbortSignal | undefined;
   /** Closes the connection and soon calls `tell`. */
   finish: (connection: Connection, tell: () => void) => void;
@@ -44,7 +42,6 @@ export type Conversation<T> = readonly [...(Spoken<unknown> | Secured)[], Spoken
  * class, because thousands are created a second: a closure for each method would cost as much as the conversation.
  */
 export class Connection {
-  /** Number of turns that have begun. */
   turnsBegun = 0;
   readonly signal: AbortSignal | undefined;
   readonly #socket: Socket;

@@ -23,21 +23,7 @@ export type Held<T> =
       committed: boolean;
     };
 
-/** Opens connections that carry one conversation each. */
-export interface Dialler {
-  /** Rejects with a `CheckFault`. */
-  hold<T>(address: string, port: number, conversation: Conversation<T>): Promise<T>;
-  /** Rejects only with errors that are not the other side's fault. */
-  holdWith<T>(
-    proxy: Dialled,
-    conversation: Conversation<T>,
-    signal: AbortSignal | undefined,
-  ): Promise<Held<T>>;
-  /** Closes all connections at once, and opens no more. */
-  close(): void;
-}
-
-export function createDialler(options: DiallerOptions): Dialler {
+export function createDialler(options: DiallerOptions) {
   const { timeoutMs, monotonic, dial = dialTcp } = options;
   const tickMs = Math.min(MAX_TICK_MS, Math.ceil(timeoutMs / 20));
   const live = createOpenConnections(tickMs, monotonic);
@@ -53,11 +39,17 @@ export function createDialler(options: DiallerOptions): Dialler {
   }
 
   return {
-    async hold(address, port, conversation) {
+    /** Rejects with a `CheckFault`. */
+    async hold<T>(address: string, port: number, conversation: Conversation<T>): Promise<T> {
       if (closed) throw new CheckFault('aborted', 'closed');
       return begin(address, port).hold(conversation);
     },
-    async holdWith(proxy, conversation, signal) {
+    /** Rejects only with errors that are not the other side's fault. */
+    async holdWith<T>(
+      proxy: Dialled,
+      conversation: Conversation<T>,
+      signal: AbortSignal | undefined,
+    ): Promise<Held<T>> {
       if (closed || signal?.aborted) return { failed: 'aborted', committed: false };
       const connection = begin(proxy.ip, proxy.port, signal);
       try {
@@ -68,12 +60,16 @@ export function createDialler(options: DiallerOptions): Dialler {
         return { failed: error.code, committed: isCommitted(proxy, connection.turnsBegun) };
       }
     },
-    close() {
+    /** Closes all connections at once, and opens no more. */
+    close(): void {
       closed = true;
       live.abortAll();
     },
   };
 }
+
+/** Opens connections that carry one conversation each. */
+export type Dialler = ReturnType<typeof createDialler>;
 
 /** What is dialled was judged, so it is never a name. */
 const lookup: LookupFunction = (name, _, done) => done(new Error(`not an address: ${name}`), '');
@@ -82,24 +78,12 @@ function dialTcp(address: string, port: number): Socket {
   return connectTcp({ host: address, port, autoSelectFamily: false, lookup });
 }
 
-/** The open connections, and the timer that ends them when their time is over. */
-interface OpenConnections {
-  /** Adds a connection. It is ended when its time is over or its signal aborts. */
-  add(connection: Connection): void;
-  /**
-   * Closes the connection and reports its result at the end of this turn of the event loop, together with all
-   * others that are done by then: first all are closed, then all are notified. Batching takes less time for
-   * us, the system and the other side, and allows a fifth more checks a second.
-   */
-  finish(connection: Connection, tell: () => void): void;
-  abortAll(): void;
-}
-
 /**
- * Uses one timer for all connections, which costs less than two timers for each. It checks all of them every
- * `tickMs`, so a connection may live that much too long. Those closed meanwhile are dropped then.
+ * The open connections, and the timer that ends them when their time is over.
+ * Uses one timer for all connections, which costs less than two timers for each. It checks all of them every `tickMs`,
+ * so a connection may live that much too long. Those closed meanwhile are dropped then.
  */
-function createOpenConnections(tickMs: number, monotonic: () => number): OpenConnections {
+function createOpenConnections(tickMs: number, monotonic: () => number) {
   let all: Connection[] = [];
   let finished: { connection: Connection; tell: () => void }[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -149,12 +133,18 @@ function createOpenConnections(tickMs: number, monotonic: () => number): OpenCon
   }
 
   return {
-    add(connection) {
+    /** Adds a connection. It is ended when its time is over or its signal aborts. */
+    add(connection: Connection): void {
       all.push(connection);
       if (connection.signal) listenTo(connection.signal);
       timer ??= setInterval(tick, tickMs);
     },
-    finish(connection, tell) {
+    /**
+     * Closes the connection and reports its result at the end of this turn of the event loop, together with all others
+     * that are done by then: first all are closed, then all are notified. Batching takes less time for us, the system
+     * and the other side, and allows a fifth more checks a second.
+     */
+    finish(connection: Connection, tell: () => void): void {
       if (finished.push({ connection, tell }) === 1) setImmediate(endTurn);
     },
     abortAll: () => abort(() => true),

@@ -14,13 +14,11 @@ export interface Target extends TunnelTarget {
   scheme: 'http' | 'https';
   /** `host` or `host:port`, as in the URL. */
   authority: string;
-  /** Path and query. */
   path: string;
 }
 
 interface Request<T> {
   target: Target;
-  /** Path and query. */
   path: string;
   /** More header lines, each with its line end. */
   extra?: string;

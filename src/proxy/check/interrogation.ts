@@ -19,16 +19,12 @@ const MOST_JUDGES = 2;
  */
 const SECOND_OPINIONS = 1 / 16;
 
-interface InterrogationOptions {
-  dialler: Pick<Dialler, 'holdWith'>;
+interface InterrogationOptions extends RelayProofOptions {
   judges: Judges;
-  witnesses: Witnesses;
   relays: Relays;
   allowPrivate: boolean;
-  secureContext: () => SecureContext;
   randomToken: () => string;
   secrets: () => readonly string[];
-  monotonic: () => number;
 }
 
 /** Nothing was found out about the proxy. */
@@ -214,25 +210,21 @@ const MOST = 50_000;
 /** How long a delivered part of a witness's file counts. */
 const BELIEVED_MS = { least: 3_600_000, most: 3 * 3_600_000 } as const;
 
-/**
- * Remembers which proxies have recently shown that they relay. The memory belongs to this process: after a
- * start, all have to show it again.
- */
-export interface Relays {
-  has(proxy: string): boolean;
-  add(proxy: string): void;
-  forget(proxy: string): void;
-}
-
-export function createRelays(monotonic: () => number): Relays {
+export function createRelays(monotonic: () => number) {
   const until = new BoundedMap<string, number>(MOST);
   return {
-    has: (proxy) => (until.get(proxy) ?? Number.NEGATIVE_INFINITY) > monotonic(),
-    add(proxy) {
+    has: (proxy: string) => (until.get(proxy) ?? Number.NEGATIVE_INFINITY) > monotonic(),
+    add(proxy: string): void {
       const { least, most } = BELIEVED_MS;
       // A random time, so that proxies cannot predict when they are asked.
       until.set(proxy, monotonic() + least + Math.random() * (most - least));
     },
-    forget: (proxy) => void until.delete(proxy),
+    forget: (proxy: string) => void until.delete(proxy),
   };
 }
+
+/**
+ * Remembers which proxies have recently shown that they relay. The memory belongs to this process: after a start, all
+ * have to show it again.
+ */
+type Relays = ReturnType<typeof createRelays>;

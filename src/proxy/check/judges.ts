@@ -39,7 +39,6 @@ export interface Judge {
   readonly scheme: Scheme;
   readonly host: string;
   readonly remote: Remote<Echo>;
-  /** The headers sent to it. */
   readonly sent: Readonly<Record<string, string>>;
   /** Of its answers through proxies. */
   readonly rate: Rate;
@@ -58,41 +57,7 @@ interface JudgesOptions {
   remotes: RemotesOptions;
 }
 
-/**
- * Knows which judges are reliable. Each is asked directly before its first use, and again if nothing else
- * shows that it works.
- */
-export interface Judges {
-  /**
-   * Returns the next judge of the scheme that is known to work, on another host than `avoid`, or `null`. If
-   * our own judge of plain HTTP works, only that one. Old answers are renewed in the background.
-   */
-  next(scheme: Scheme, avoid?: string): Judge | null;
-  /** Like `next`, but asks the judges if none is known to work, and waits if all are busy, until the signal aborts. */
-  find(scheme: Scheme, avoid?: string, signal?: AbortSignal): Promise<Judge | null>;
-  /**
-   * Reports whether the judge is known to have worked at `since` (monotonic) or later. Asks it if that is
-   * possible soon.
-   */
-  confirm(judge: Judge, since: number): Promise<boolean>;
-  /** Reports the same of our own network. An answer of any judge proves it. */
-  confirmUplink(since: number): Promise<boolean>;
-  /** Records a good answer through a proxy. It proves that the judge worked at `at` (monotonic). */
-  accepted(judge: Judge, at: number): void;
-  /**
-   * Reports whether direct answers since then (monotonic) were slow, so that checks within the time limit may
-   * have been slow as well.
-   */
-  isSlow(since: number, timeoutMs: number): boolean;
-  /** Asks the judges that may be asked now. */
-  probe(): Promise<JudgesState>;
-  state(): JudgesState;
-  has(scheme: Scheme): boolean;
-  /** Our own addresses: those given, and those that the judges saw. */
-  ownAddresses(): ReadonlySet<string>;
-}
-
-export function createJudges(options: JudgesOptions): Judges {
+export function createJudges(options: JudgesOptions) {
   const { ownAddresses, remotes } = options;
   const { monotonic } = remotes;
   const question = (target: Target) => askJudge(target, options);
@@ -163,27 +128,52 @@ export function createJudges(options: JudgesOptions): Judges {
   }
 
   return {
+    /**
+     * Returns the next judge of the scheme that is known to work, on another host than `avoid`, or `null`. If our own
+     * judge of plain HTTP works, only that one. Old answers are renewed in the background.
+     */
     next,
+    /**
+     * Like `next`, but asks the judges if none is known to work, and waits if all are busy, until the signal aborts.
+     */
     find,
-    confirm: ({ remote }, since) => confirm(remote, since),
+    /**
+     * Reports whether the judge is known to have worked at `since` (monotonic) or later. Asks it if that is possible
+     * soon.
+     */
+    confirm: ({ remote }: Judge, since: number) => confirm(remote, since),
+    /** Reports the same of our own network. An answer of any judge proves it. */
     confirmUplink,
-    accepted({ rate, remote }, at) {
+    /** Records a good answer through a proxy. It proves that the judge worked at `at` (monotonic). */
+    accepted({ rate, remote }: Judge, at: number): void {
       rate.spend();
       remote.accepted(at);
     },
-    isSlow: (since, timeoutMs) => {
+    /**
+     * Reports whether direct answers since then (monotonic) were slow, so that checks within the time limit may have
+     * been slow as well.
+     */
+    isSlow: (since: number, timeoutMs: number): boolean => {
       const asked = entries.filter(({ remote }) => remote.up && remote.askedAt >= since);
       return asked.length > 0 && asked.every(({ remote }) => remote.isSlow(since, timeoutMs * SLOW_SHARE));
     },
-    async probe() {
+    /** Asks the judges that may be asked now. */
+    async probe(): Promise<JudgesState> {
       await probe(entries);
       return state();
     },
     state,
-    has: (scheme) => byScheme[scheme].length > 0,
+    has: (scheme: Scheme) => byScheme[scheme].length > 0,
+    /** Our own addresses: those given, and those that the judges saw. */
     ownAddresses: () => own,
   };
 }
+
+/**
+ * Knows which judges are reliable. Each is asked directly before its first use, and again if nothing else shows that it
+ * works.
+ */
+export type Judges = ReturnType<typeof createJudges>;
 
 function statesOf(judges: readonly Judge[]): RemoteState[] {
   return judges.map(({ remote }) => remote.state());
@@ -251,22 +241,19 @@ function createUplink(
 /** How long unused capacity is kept. */
 const BURST_MS = 10_000;
 
-/** Limits the average rate of requests to one host. */
-interface Rate {
-  /** Ms until there is capacity again; 0 or less means now. */
-  waitMs(): number;
-  /** Counts one request. An overdraft makes later requests wait. */
-  spend(): void;
-}
-
 /** `perSecond` may be infinite. */
-export function createRate(perSecond: number, monotonic: () => number): Rate {
+export function createRate(perSecond: number, monotonic: () => number) {
   const eachMs = 1000 / perSecond;
   let freeAt = Number.NEGATIVE_INFINITY;
   return {
+    /** Ms until there is capacity again; 0 or less means now. */
     waitMs: () => freeAt - monotonic(),
-    spend() {
+    /** Counts one request. An overdraft makes later requests wait. */
+    spend(): void {
       freeAt = Math.max(freeAt, monotonic() - BURST_MS) + eachMs;
     },
   };
 }
+
+/** Limits the average rate of requests to one host. */
+type Rate = ReturnType<typeof createRate>;

@@ -32,22 +32,10 @@ interface OverloadOptions {
 }
 
 /**
- * Keeps proxies from being blamed for an overloaded machine: measures where time was lost, and lets fewer
- * checks run while it is (additive increase, multiplicative decrease).
+ * Keeps proxies from being blamed for an overloaded machine: measures where time was lost, and lets fewer checks run
+ * while it is (additive increase, multiplicative decrease).
  */
-interface Overload {
-  /** Resolves when another check may run, in order of arrival. Returns `undefined` if it may run now. */
-  enter(): Promise<void> | undefined;
-  leave(): void;
-  /** Starts to watch. The returned function reports whether too much time was lost since. */
-  watch(): () => boolean;
-  /** Notes another sign that too many checks run at once. Counts at most once a second. */
-  shrink(): void;
-  /** Maximum number of checks at once. */
-  readonly limit: number;
-}
-
-export function createOverload({ timeoutMs, monotonic, cpuMs }: OverloadOptions): Overload {
+export function createOverload({ timeoutMs, monotonic, cpuMs }: OverloadOptions) {
   const lateMs = Math.max(LATE.leastMs, timeoutMs * LATE.share);
   const waiting: (() => void)[] = [];
   let running = 0;
@@ -106,18 +94,20 @@ export function createOverload({ timeoutMs, monotonic, cpuMs }: OverloadOptions)
   }
 
   return {
-    enter() {
+    /** Resolves when another check may run, in order of arrival. Returns `undefined` if it may run now. */
+    enter(): Promise<void> | undefined {
       if (running >= limit) return new Promise((resolve) => waiting.push(resolve));
       if (running++ === 0) begin();
       return undefined;
     },
-    leave() {
+    leave(): void {
       running--;
       release();
       if (running > 0) return;
       clearInterval(timer);
     },
-    watch() {
+    /** Starts to watch. The returned function reports whether too much time was lost since. */
+    watch(): () => boolean {
       if (running > 0) look();
       const before = lostMs;
       return () => {
@@ -125,8 +115,10 @@ export function createOverload({ timeoutMs, monotonic, cpuMs }: OverloadOptions)
         return lostMs - before > timeoutMs * STARVED_SHARE;
       };
     },
+    /** Notes another sign that too many checks run at once. Counts at most once a second. */
     shrink,
-    get limit() {
+    /** Maximum number of checks at once. */
+    get limit(): number {
       return limit;
     },
   };

@@ -22,47 +22,6 @@ export interface RemoteState {
   checkedAt: number | null;
 }
 
-/**
- * A judge or a witness that answers questions. Whether it works is found out by asking it directly, at polite
- * intervals.
- */
-export interface Remote<T> {
-  readonly url: string;
-  /** Includes the address once it is resolved. */
-  readonly target: Target;
-  /** Its latest good direct answer. */
-  readonly said: T | null;
-  readonly up: boolean;
-  readonly standing: Standing;
-  /** When the latest direct question began. All times here are on the monotonic clock. */
-  readonly askedAt: number;
-  /** Start of the latest exchange, direct or through a proxy, with a good answer that only the host can give. */
-  readonly provenUpAt: number;
-  /**
-   * Reports whether a direct question since then (monotonic) took longer than the limit, and far longer than
-   * the host needs.
-   */
-  isSlow(since: number, limitMs: number): boolean;
-  /** Ms until a direct question may begin, 0 if it may now. */
-  waitMs(): number;
-  /** Reports whether a question may begin soon enough to wait for its answer. */
-  isSoon(): boolean;
-  /** Ms between two direct questions while the host works. */
-  gapMs(): number;
-  /** Reports whether a direct question is running or about to. */
-  isBusy(): boolean;
-  /** Resolves when no direct question is running or about to. */
-  settled(): Promise<void>;
-  /**
-   * Asks a direct question that begins after this call, unless politeness does not allow one soon. Concurrent callers
-   * share it.
-   */
-  ask(): Promise<void>;
-  /** Records a good answer through a proxy. It proves that the host worked at `at`. */
-  accepted(at: number): void;
-  state(): RemoteState;
-}
-
 /** The failure of a direct question that says when to try again. */
 export class AskFault extends Error {
   readonly retryAfterMs: number | null;
@@ -92,7 +51,7 @@ export interface RemoteOptions<T> {
   log: Log;
 }
 
-export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
+export function createRemote<T>(options: RemoteOptions<T>) {
   const { kind, url, question, now, monotonic, log } = options;
   const politeness = createPoliteness(gapMs, monotonic);
   const standing = createStanding(monotonic, (forMs) =>
@@ -149,31 +108,48 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
   return {
     url,
     standing,
-    get target() {
+    /** Includes the address once it is resolved. */
+    get target(): Target {
       return place.target;
     },
-    get said() {
+    /** Its latest good direct answer. */
+    get said(): T | null {
       return said;
     },
-    get up() {
+    get up(): boolean {
       return up;
     },
-    get askedAt() {
+    /** When the latest direct question began. All times here are on the monotonic clock. */
+    get askedAt(): number {
       return askedAt;
     },
-    get provenUpAt() {
+    /** Start of the latest exchange, direct or through a proxy, with a good answer that only the host can give. */
+    get provenUpAt(): number {
       return provenUpAt;
     },
-    isSlow: (since, limitMs) =>
+    /**
+     * Reports whether a direct question since then (monotonic) took longer than the limit, and far longer than the host
+     * needs.
+     */
+    isSlow: (since: number, limitMs: number) =>
       askedAt >= since && latencyMs !== null && latencyMs > Math.max(limitMs, bestMs * SLOW_FACTOR),
+    /** Ms until a direct question may begin, 0 if it may now. */
     waitMs: () => Math.max(0, politeness.waitMs()),
+    /** Reports whether a question may begin soon enough to wait for its answer. */
     isSoon: politeness.isSoon,
+    /** Ms between two direct questions while the host works. */
     gapMs,
+    /** Reports whether a direct question is running or about to. */
     isBusy: () => running !== null || next !== null,
-    async settled() {
+    /** Resolves when no direct question is running or about to. */
+    async settled(): Promise<void> {
       await (next ?? running);
     },
-    ask() {
+    /**
+     * Asks a direct question that begins after this call, unless politeness does not allow one soon. Concurrent callers
+     * share it.
+     */
+    ask(): Promise<void> {
       next ??= (async () => {
         await running;
         // The question that ran may have ended with a request to wait for an hour.
@@ -186,7 +162,8 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
       })();
       return next;
     },
-    accepted(at) {
+    /** Records a good answer through a proxy. It proves that the host worked at `at`. */
+    accepted(at: number): void {
       provenUpAt = Math.max(provenUpAt, at);
       standing.accepted();
     },
@@ -194,30 +171,29 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
   };
 }
 
-/** The address of the host. */
-interface Place {
-  /** Includes the address once it is resolved. */
-  readonly target: Target;
-  /** Resolves with an address that may be dialled. Rejects if there is none. */
-  resolved(): Promise<Target>;
-  /** Discards the resolved address. */
-  doubt(): void;
-}
+/**
+ * A judge or a witness that answers questions. Whether it works is found out by asking it directly, at polite
+ * intervals.
+ */
+export type Remote<T> = ReturnType<typeof createRemote<T>>;
 
+/** The address of the host. */
 function createPlace({
   url,
   allowPrivate,
   resolve,
   monotonic,
-}: Pick<RemoteOptions<unknown>, 'url' | 'allowPrivate' | 'resolve' | 'monotonic'>): Place {
+}: Pick<RemoteOptions<unknown>, 'url' | 'allowPrivate' | 'resolve' | 'monotonic'>) {
   let target = targetOf(url);
   let resolvedAt = Number.NEGATIVE_INFINITY;
 
   return {
-    get target() {
+    /** Includes the address once it is resolved. */
+    get target(): Target {
       return target;
     },
-    async resolved() {
+    /** Resolves with an address that may be dialled. Rejects if there is none. */
+    async resolved(): Promise<Target> {
       if (target.address !== null && monotonic() - resolvedAt < RESOLVED_MS) return target;
       const literal = canonicalAddress(target.host);
       const found = literal === null ? await resolve(target.host) : [literal];
@@ -231,7 +207,8 @@ function createPlace({
       target = { ...target, address };
       return target;
     },
-    doubt() {
+    /** Discards the resolved address. */
+    doubt(): void {
       resolvedAt = Number.NEGATIVE_INFINITY;
     },
   };
@@ -244,18 +221,10 @@ const MOST_COUNTED = 100;
 const LEFT_OUT_MS = { first: 10 * 60_000, most: 2 * 3_600_000 } as const;
 
 /**
- * Compares a judge or a witness with the others. It may answer us and still refuse proxies: each proxy that
- * it refuses and another one accepts counts against it.
+ * Compares a judge or a witness with the others. It may answer us and still refuse proxies: each proxy that it refuses
+ * and another one accepts counts against it.
  */
-interface Standing {
-  accepted(): void;
-  /** Records that it refused a proxy that another one accepted right after. */
-  overruled(): void;
-  /** Reports whether it is unused for now because it refuses what others accept. */
-  isLeftOut(): boolean;
-}
-
-export function createStanding(monotonic: () => number, onLeftOut: (forMs: number) => void): Standing {
+export function createStanding(monotonic: () => number, onLeftOut: (forMs: number) => void) {
   let accepted = 0;
   let overruled = 0;
   let pauseMs: number = LEFT_OUT_MS.first;
@@ -268,13 +237,14 @@ export function createStanding(monotonic: () => number, onLeftOut: (forMs: numbe
   }
 
   return {
-    accepted() {
+    accepted(): void {
       accepted++;
       // It has worked well since it was last left out.
       if (accepted > LEAST_OVERRULED) pauseMs = LEFT_OUT_MS.first;
       fade();
     },
-    overruled() {
+    /** Records that it refused a proxy that another one accepted right after. */
+    overruled(): void {
       overruled++;
       fade();
       if (overruled < LEAST_OVERRULED || overruled <= accepted) return;
@@ -284,6 +254,7 @@ export function createStanding(monotonic: () => number, onLeftOut: (forMs: numbe
       accepted = 0;
       overruled = 0;
     },
+    /** Reports whether it is unused for now because it refuses what others accept. */
     isLeftOut: () => monotonic() < until,
   };
 }
@@ -303,33 +274,25 @@ const LONGEST_GAP_MS = 60_000;
 const PATIENCE = 1.5;
 
 /**
- * Decides when a host may be asked directly: never in quick succession, less often while it fails, and not
- * before the time it asked for.
+ * Decides when a host may be asked directly: never in quick succession, less often while it fails, and not before the
+ * time it asked for.
  */
-interface Politeness {
-  /** Ms until it may be asked again; 0 or less means now. */
-  waitMs(): number;
-  /** Reports whether that is soon enough to wait for. */
-  isSoon(): boolean;
-  began(): void;
-  answered(): void;
-  /** `retryAfterMs`: how long the host asked us to wait. */
-  failed(retryAfterMs: number | null): void;
-}
-
-export function createPoliteness(gapMs: () => number, monotonic: () => number): Politeness {
+export function createPoliteness(gapMs: () => number, monotonic: () => number) {
   let from = Number.NEGATIVE_INFINITY;
   let failures = 0;
   return {
+    /** Ms until it may be asked again; 0 or less means now. */
     waitMs: () => from - monotonic(),
+    /** Reports whether that is soon enough to wait for. */
     isSoon: () => from - monotonic() <= gapMs() * PATIENCE,
-    began() {
+    began(): void {
       from = monotonic() + gapMs();
     },
-    answered() {
+    answered(): void {
       failures = 0;
     },
-    failed(retryAfterMs) {
+    /** `retryAfterMs`: how long the host asked us to wait. */
+    failed(retryAfterMs: number | null): void {
       const pauseMs = Math.min(gapMs() * 2 ** failures++, LONGEST_GAP_MS);
       from = Math.max(from, monotonic() + Math.max(pauseMs, retryAfterMs ?? 0));
     },

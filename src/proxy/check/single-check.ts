@@ -14,7 +14,6 @@ interface QuickTest extends Endpoint {
   proxyId?: number | undefined;
 }
 
-/** The client that asks for a test. */
 interface Tester {
   admin: boolean;
   /** The name that stands for the client; see `RequestContext.payer`. */
@@ -26,25 +25,6 @@ export interface TestOutcome {
   result: Exclude<CheckResult, { verdict: 'unknown' }> | BlindResult;
   /** Country of the proven exit if it is known, otherwise of the proxy. */
   country: string;
-}
-
-/** Checks single proxies on demand. */
-export interface SingleChecks {
-  /**
-   * Checks now. Without the administrator's token or a record, the result only says whether the address is a working
-   * proxy; see `BlindTest`.
-   * @throws {AppError} `invalid_parameter` for an address or port that is never dialled, `not_found` and `conflict`
-   * about `proxyId`, `busy` if too many tests run, `rate_limited` if the address was tested too often or the client
-   * runs too many tests, `unavailable` while no judge answers.
-   */
-  now(test: QuickTest, tester: Tester): Promise<TestOutcome>;
-  /**
-   * Starts a check of a known proxy, unless one is already running.
-   * @throws {AppError} `not_found`, `busy` if too many checks wait, and `unavailable` while no judge answers.
-   */
-  start(id: number): Promise<ProxyRecord>;
-  /** Resolves when all started checks have ended. */
-  idle(): Promise<void>;
 }
 
 export interface SingleCheckOptions {
@@ -61,7 +41,8 @@ export interface SingleCheckOptions {
 
 const MOST_AT_ONCE = 200;
 
-export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
+/** Checks single proxies on demand. */
+export function createSingleChecks(options: SingleCheckOptions) {
   const { get, recorder, checker, blind, countryOf, signal, onError, countTarget } = options;
   const started = new Map<number, Promise<void>>();
   const bounded = createSemaphore({
@@ -93,7 +74,14 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
   }
 
   return {
-    async now({ protocol, ip, port, proxyId }, tester) {
+    /**
+     * Checks now. Without the administrator's token or a record, the result only says whether the address is a working
+     * proxy; see `BlindTest`.
+     * @throws {AppError} `invalid_parameter` for an address or port that is never dialled, `not_found` and `conflict`
+     * about `proxyId`, `busy` if too many tests run, `rate_limited` if the address was tested too often or the client
+     * runs too many tests, `unavailable` while no judge answers.
+     */
+    async now({ protocol, ip, port, proxyId }: QuickTest, tester: Tester): Promise<TestOutcome> {
       const address = canonicalAddress(ip);
       if (address === null)
         throw invalidParameter('ip', inEnglish('ip must be a literal IPv4 or IPv6 address.'));
@@ -110,7 +98,11 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
       return bounded(() => (record ? testKnown(record) : testUnknown(endpoint, tester)));
     },
 
-    async start(id) {
+    /**
+     * Starts a check of a known proxy, unless one is already running.
+     * @throws {AppError} `not_found`, `busy` if too many checks wait, and `unavailable` while no judge answers.
+     */
+    async start(id: number): Promise<ProxyRecord> {
       const record = await get(id);
       if (started.has(id)) return record;
       await demandJudge(checker, record);
@@ -126,7 +118,8 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
       return record;
     },
 
-    async idle() {
+    /** Resolves when all started checks have ended. */
+    async idle(): Promise<void> {
       await Promise.all(started.values());
     },
   };

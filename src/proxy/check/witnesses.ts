@@ -47,7 +47,6 @@ export interface Challenge {
   /** First and last byte of the part. */
   from: number;
   to: number;
-  /** The expected bytes. */
   bytes: Buffer;
 }
 
@@ -63,24 +62,7 @@ interface WitnessesOptions {
   fetchPart: (target: Target, from: number, to: number) => Promise<FileRange>;
 }
 
-/**
- * Large files that never change, on hosts that serve ranges of them over plain HTTP. A proxy that delivers a random
- * part must have asked for it: it cannot know the question beforehand, and is unlikely to hold all the files.
- */
-export interface Witnesses {
-  /** Returns a question about a witness on another host than `avoid`, or `null` if none is available. */
-  challenge(avoid?: string): Promise<Challenge | null>;
-  /**
-   * Reports whether the witness is known to have worked at `since` (monotonic) or later. Asks it if that is
-   * possible soon.
-   */
-  confirm(witness: Witness, since: number): Promise<boolean>;
-  /** Asks the witnesses that may be asked now. */
-  probe(): Promise<void>;
-  state(): WitnessesState;
-}
-
-export function createWitnesses(options: WitnessesOptions): Witnesses {
+export function createWitnesses(options: WitnessesOptions) {
   const { fetchPart, remotes } = options;
   const witnesses = options.urls.map((url): Witness => {
     const question = (target: Target, before: Block | null) => look(target, before);
@@ -123,7 +105,8 @@ export function createWitnesses(options: WitnessesOptions): Witnesses {
   }
 
   return {
-    async challenge(avoid) {
+    /** Returns a question about a witness on another host than `avoid`, or `null` if none is available. */
+    async challenge(avoid?: string): Promise<Challenge | null> {
       if (witnesses.length === 0) return null;
       renew(witnesses, remotes.monotonic(), BLOCK_MS);
       if (usable(avoid).length === 0) await firstUp(witnesses.filter(({ host }) => host !== avoid));
@@ -133,15 +116,26 @@ export function createWitnesses(options: WitnessesOptions): Witnesses {
       return witness && block ? challengeOf(witness, block) : null;
     },
 
-    confirm: ({ remote }, since) => confirm(remote, since),
+    /**
+     * Reports whether the witness is known to have worked at `since` (monotonic) or later. Asks it if that is possible
+     * soon.
+     */
+    confirm: ({ remote }: Witness, since: number) => confirm(remote, since),
+    /** Asks the witnesses that may be asked now. */
     probe: () => probe(witnesses),
 
-    state() {
+    state(): WitnessesState {
       const states = witnesses.map(({ remote }) => remote.state());
       return { state: stateOf(states), witnesses: states };
     },
   };
 }
+
+/**
+ * Large files that never change, on hosts that serve ranges of them over plain HTTP. A proxy that delivers a random
+ * part must have asked for it: it cannot know the question beforehand, and is unlikely to hold all the files.
+ */
+export type Witnesses = ReturnType<typeof createWitnesses>;
 
 function challengeOf(witness: Witness, { from, bytes }: Block): Challenge {
   const count = Math.min(bytes.length, randomInt(PART_BYTES.least, PART_BYTES.most + 1));

@@ -9,14 +9,14 @@ import type { Pass } from './pass.ts';
 import type { Queue, Turn } from './queue.ts';
 import type { TrialsContext, Try } from './trials.ts';
 
-interface DiscoveryOptions {
+export interface DiscoveryOptions {
   checker: Pick<Checker, 'probe' | 'judges'>;
   tryEntry: Try;
   budget: CheckBudget;
   pass: Pass;
   clock: Clock;
   log: Log;
-  /** Maximum number of trials at once. */
+  /** Maximum number of checks at once. */
   concurrency: number;
   /** Returns false as soon as another copy of the server has started a later refresh. */
   isLatest: (jobId: string) => Promise<boolean>;
@@ -34,19 +34,6 @@ interface Leftover {
 /** First checks by index of the list. */
 type Yields = Map<number, { checked: number; alive: number }>;
 
-/** Tries listed entries between refreshes, in the copy of the server that has read the lists. */
-export interface Discovery {
-  /** Called when a refresh begins: draws nothing more until `resume`. */
-  pause(): void;
-  resume(leftover: Leftover): void;
-  /** Records how the trial of an entry ended. */
-  note(turn: Turn, alive: boolean): void;
-  /** Returns the results of first checks since the last call. */
-  counted(): Yields;
-  /** Runs until the signal aborts. Resolves when running trials have ended. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
 const TICK_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -55,7 +42,7 @@ const JUDGE_RETRY_MS = 30_000;
 /** An undecided trial waits, because the judge of its scheme may be down for long. */
 const UNDECIDED_MS = 5 * MINUTE_MS;
 
-export function createDiscovery(options: DiscoveryOptions): Discovery {
+export function createDiscovery(options: DiscoveryOptions) {
   const { checker, tryEntry, budget, pass, clock, log, concurrency, isLatest } = options;
   const running = new Set<Promise<void>>();
   let leftover: Leftover | null = null;
@@ -123,20 +110,24 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
   }
 
   return {
+    /** Records how the trial of an entry ended. */
     note,
-    pause() {
+    /** Called when a refresh begins: draws nothing more until `resume`. */
+    pause(): void {
       leftover = null;
       undecided = [];
     },
-    counted() {
+    /** Returns the results of first checks since the last call. */
+    counted(): Yields {
       const counted = yields;
       yields = new Map();
       return counted;
     },
-    resume(next) {
+    resume(next: Leftover): void {
       leftover = next;
     },
-    async run(signal) {
+    /** Runs until the signal aborts. Resolves when running trials have ended. */
+    async run(signal: AbortSignal): Promise<void> {
       let savedAt = clock.now();
       let askedAt = Number.NEGATIVE_INFINITY;
       while (!signal.aborted) {
@@ -163,3 +154,6 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
     },
   };
 }
+
+/** Tries listed entries between refreshes, in the copy of the server that has read the lists. */
+export type Discovery = ReturnType<typeof createDiscovery>;

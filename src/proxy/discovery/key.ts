@@ -29,22 +29,19 @@ export function endpointOf(key: number): (Omit<Endpoint, 'protocol'> & { kind: K
   return { kind, ip, port: rest % PORTS };
 }
 
-/** Working proxies by IPv4 /24, so that one server which answers on all its ports does not fill the pool. */
-export interface Crowd {
-  add(key: number): void;
-  /** Reports whether the network of the key has as many working proxies as one may have. */
-  isFull(key: number): boolean;
-}
-
-export function createCrowd(most: number): Crowd {
+export function createCrowd(most: number) {
   const working = new Map<number, number>();
   const networkOf = (key: number) => Math.floor(key / (KINDS.length * PORTS * 256));
   const count = (key: number) => (key >= HASHED ? 0 : (working.get(networkOf(key)) ?? 0));
   return {
-    add: (key) => void working.set(networkOf(key), count(key) + 1),
-    isFull: (key) => count(key) >= most,
+    add: (key: number) => void working.set(networkOf(key), count(key) + 1),
+    /** Reports whether the network of the key has as many working proxies as one may have. */
+    isFull: (key: number) => count(key) >= most,
   };
 }
+
+/** Working proxies by IPv4 /24, so that one server which answers on all its ports does not fill the pool. */
+export type Crowd = ReturnType<typeof createCrowd>;
 
 /** Computes FNV-1a over two halves: 52 bits. */
 function hashOf(text: string): number {
@@ -68,34 +65,27 @@ export function mix(key: number, seed: number): number {
   return (state ^ (state >>> 15)) >>> 0;
 }
 
-/** A set of the endpoint keys of one refresh, because lists repeat each other. */
-interface Seen {
-  /** Returns true the first time a key is added. */
-  add(key: number): boolean;
-  has(key: number): boolean;
-  readonly size: number;
-}
-
 /** A single set of a million would block the event loop for 60 ms and more each time it grows. */
 const SHARDS = 251;
 
-/** Creates an empty set. A million keys take about 40 MB. */
-export function createSeen(): Seen {
+/** Creates a set of the endpoint keys of one refresh, because lists repeat each other. A million keys take about 40 MB. */
+export function createSeen() {
   const shards = Array.from({ length: SHARDS }, () => new Set<number>());
   let size = 0;
   // Keys of one address differ only in the lowest digits, those of one network in the middle ones.
   const shardOf = (key: number) => shards[Math.floor(key / 5) % SHARDS] ?? new Set<number>();
 
   return {
-    add(key) {
+    /** Returns true the first time a key is added. */
+    add(key: number): boolean {
       const shard = shardOf(key);
       const before = shard.size;
       if (shard.add(key).size === before) return false;
       size++;
       return true;
     },
-    has: (key) => shardOf(key).has(key),
-    get size() {
+    has: (key: number) => shardOf(key).has(key),
+    get size(): number {
       return size;
     },
   };

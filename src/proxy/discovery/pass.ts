@@ -4,42 +4,6 @@ import { mix } from './key.ts';
 /** Whether an entry of a list is due: never tried, tried only in an earlier pass, or already tried. */
 type Novelty = 'new' | 'again' | 'tried';
 
-/**
- * Walks over all listed entries that the pool does not hold, again and again. Lists name ten times more
- * entries than the pool remembers, so failures are forgotten by the pool and remembered here, in bounded
- * memory. Each pass has its own order, by a keyed hash: no place in a list is a disadvantage, and what a
- * filter wrongly takes for tried is found by the next pass.
- */
-export interface Pass {
-  /** `list`: the index of the list that names it. */
-  noveltyOf(key: number, list?: number): Novelty;
-  /** Returns the key's position in the pass, from 0 to 1. */
-  placeOf(key: number): number;
-  /** Records that a check of the key begins. Until it ends the key counts as tried. */
-  begin(key: number): void;
-  /**
-   * Records how the check has ended: `kept`: the pool has the outcome; `forgotten`: only this pass remembers it; `open`: it
-   * said nothing, or could not be saved, so that the entry is still due, also after a restart.
-   */
-  end(key: number, outcome: 'kept' | 'forgotten' | 'open'): void;
-  /** Records that every listed entry before this position was tried. Survives a restart. */
-  reached(place: number): void;
-  /** Number of entries tried in this pass. */
-  readonly tried: number;
-  readonly startedAt: number;
-  /** Starts the next pass. */
-  turn(now: number): void;
-  /** Saves the position. */
-  save(): Promise<void>;
-  /**
-   * Continues at the position of another copy of the server that has tried entries meanwhile. Whatever a list names
-   * before it counts as tried, until `listRead`.
-   */
-  catchUp(): Promise<void>;
-  /** Called when a list was read to its end: what it names later is new, wherever its position is. */
-  listRead(list: number): void;
-}
-
 interface SavedPass {
   seed: number;
   startedAt: number;
@@ -48,7 +12,7 @@ interface SavedPass {
 
 const KEY = 'proxy:pass';
 
-export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () => number, now: number): Pass {
+export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () => number, now: number) {
   const newSeed = () => Math.floor(random() * 2 ** 32);
   let saved: SavedPass = { seed: newSeed(), startedAt: now, place: 0 };
   /** Whether this process has tried anything. Until then, saved state takes precedence. */
@@ -67,7 +31,8 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
   const placeOf = (key: number) => mix(key, saved.seed ^ 0x5bd1e995) / 2 ** 32;
 
   return {
-    noveltyOf(key, list) {
+    /** `list`: the index of the list that names it. */
+    noveltyOf(key: number, list?: number): Novelty {
       if (running.has(key) || tried.has(key)) return 'tried';
       if (before > 0 && placeOf(key) < before && !read.has(list)) {
         tried.add(key);
@@ -75,26 +40,35 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       }
       return earlier?.has(key) ? 'again' : 'new';
     },
+    /** Returns the key's position in the pass, from 0 to 1. */
     placeOf,
-    begin(key) {
+    /** Records that a check of the key begins. Until it ends the key counts as tried. */
+    begin(key: number): void {
       hasBegun = true;
       running.add(key);
     },
-    end(key, outcome) {
+    /**
+     * Records how the check has ended: `kept`: the pool has the outcome; `forgotten`: only this pass remembers it;
+     * `open`: it said nothing, or could not be saved, so that the entry is still due, also after a restart.
+     */
+    end(key: number, outcome: 'kept' | 'forgotten' | 'open'): void {
       if (!running.delete(key)) return;
       if (outcome === 'forgotten') tried.add(key);
       if (outcome === 'open') firstOpen = Math.min(firstOpen, placeOf(key));
     },
-    reached(place) {
+    /** Records that every listed entry before this position was tried. Survives a restart. */
+    reached(place: number): void {
       saved.place = Math.max(saved.place, place);
     },
-    get tried() {
+    /** Number of entries tried in this pass. */
+    get tried(): number {
       return tried.size;
     },
-    get startedAt() {
+    get startedAt(): number {
       return saved.startedAt;
     },
-    turn(at) {
+    /** Starts the next pass. */
+    turn(at: number): void {
       ended = saved.seed;
       firstOpen = 1;
       saved = { seed: newSeed(), startedAt: at, place: 0 };
@@ -102,12 +76,16 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       earlier = tried;
       tried = createTried(saved.seed);
     },
-    save() {
+    save(): Promise<void> {
       // If this process dies, what it was trying is left to others.
       const place = Math.min(saved.place, firstOpen, ...[...running].map(placeOf));
       return state.set(KEY, JSON.stringify({ ...saved, place }));
     },
-    async catchUp() {
+    /**
+     * Continues at the position of another copy of the server that has tried entries meanwhile. Whatever a list names
+     * before it counts as tried, until `listRead`.
+     */
+    async catchUp(): Promise<void> {
       const text = await state.get(KEY);
       if (text === null) return;
       const theirs = JSON.parse(text) as SavedPass;
@@ -125,20 +103,18 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       before = theirs.place;
       read.clear();
     },
-    listRead: (list) => void read.add(list),
+    /** Called when a list was read to its end: what it names later is new, wherever its position is. */
+    listRead: (list: number) => void read.add(list),
   };
 }
 
-/** Remembers any number of keys in at most 16 MiB, and forgets none. */
-interface Tried {
-  add(key: number): void;
-  /**
-   * Returns true for each added key, and wrongly for one in 10^9 others at two million keys, one in 90 at 13 million.
-   */
-  has(key: number): boolean;
-  /** Number of added keys. */
-  readonly size: number;
-}
+/**
+ * Walks over all listed entries that the pool does not hold, again and again. Lists name ten times more entries than
+ * the pool remembers, so failures are forgotten by the pool and remembered here, in bounded memory. Each pass has its
+ * own order, by a keyed hash: no place in a list is a disadvantage, and what a filter wrongly takes for tried is found
+ * by the next pass.
+ */
+export type Pass = ReturnType<typeof createPass>;
 
 const BITS = 27;
 const PROBES = 12;
@@ -149,7 +125,7 @@ const FEW = 100_000;
  * Creates a set, which becomes a Bloom filter at a hundred thousand keys. `seed`: filters with different
  * seeds are wrong about different keys.
  */
-function createTried(seed: number): Tried {
+function createTried(seed: number) {
   const few = new Set<number>();
   let words: Uint32Array | null = null;
   let size = 0;
@@ -171,7 +147,7 @@ function createTried(seed: number): Tried {
   }
 
   return {
-    add(key) {
+    add(key: number) {
       size++;
       if (words) return mark(words, key);
       few.add(key);
@@ -180,9 +156,16 @@ function createTried(seed: number): Tried {
       for (const one of few) mark(words, one);
       few.clear();
     },
-    has: (key) => (words ? isMarked(words, key) : few.has(key)),
-    get size() {
+    /**
+     * Returns true for each added key, and wrongly for one in 10^9 others at two million keys, one in 90 at 13 million.
+     */
+    has: (key: number) => (words ? isMarked(words, key) : few.has(key)),
+    /** Number of added keys. */
+    get size(): number {
       return size;
     },
   };
 }
+
+/** Remembers any number of keys in at most 16 MiB, and forgets none. */
+type Tried = ReturnType<typeof createTried>;

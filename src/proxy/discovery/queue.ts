@@ -8,16 +8,6 @@ export interface Turn extends Entry {
   isNew: boolean;
 }
 
-/** Listed entries in the order in which they are tried, as many as can be tried until the lists are read again. */
-export interface Queue {
-  next(): Turn | null;
-  /** How many never tried entries are left, and how many that an earlier pass has tried. */
-  readonly fresh: number;
-  readonly again: number;
-  /** True if every listed entry that may be tried is in this queue. */
-  readonly isWhole: boolean;
-}
-
 interface QueueOptions {
   fresh: Rows;
   again: Rows;
@@ -48,14 +38,7 @@ interface Group {
  * Creates a queue: new entries first, those of lists with twice the expected yield before the others, and
  * within a group in the order of the pass.
  */
-export async function createQueue({
-  fresh,
-  again,
-  yieldOf,
-  mayTry,
-  pass,
-  most,
-}: QueueOptions): Promise<Queue> {
+export async function createQueue({ fresh, again, yieldOf, mayTry, pass, most }: QueueOptions) {
   const promises = new Map<number, number>();
   function promiseAt(index: number): number {
     const source = fresh.sourceAt(index);
@@ -133,12 +116,17 @@ export async function createQueue({
   const walking = walk();
   return {
     next: () => walking.next().value ?? null,
-    get fresh() {
+    /** How many never tried entries are left, and how many that an earlier pass has tried. */
+    get fresh(): number {
       return chosen.fresh;
     },
-    get again() {
+    get again(): number {
       return chosen.again;
     },
+    /** True if every listed entry that may be tried is in this queue. */
     isWhole,
   };
 }
+
+/** Listed entries in the order in which they are tried, as many as can be tried until the lists are read again. */
+export type Queue = Awaited<ReturnType<typeof createQueue>>;

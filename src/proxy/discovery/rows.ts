@@ -14,18 +14,7 @@ export interface Entry {
 /** The source of an entry that no list named. */
 export const NO_SOURCE = 65_535;
 
-/** Entries of lists, 12 bytes each. */
-export interface Rows {
-  readonly size: number;
-  add(entry: Entry): void;
-  keyAt(index: number): number;
-  sourceAt(index: number): number;
-  entryAt(index: number): Entry;
-  /** Keeps only the rows whose keys `wanted` accepts. */
-  keep(wanted: (key: number) => boolean): void;
-}
-
-export function createRows(capacity = 1024): Rows {
+export function createRows(capacity = 1024) {
   let keys = new Float64Array(capacity);
   let sources = new Uint16Array(capacity);
   let countries = new Uint16Array(capacity);
@@ -44,10 +33,10 @@ export function createRows(capacity = 1024): Rows {
   }
 
   return {
-    get size() {
+    get size(): number {
       return size;
     },
-    add(entry) {
+    add(entry: Entry): void {
       if (size === keys.length) grow();
       keys[size] = entry.key;
       sources[size] = entry.source;
@@ -55,9 +44,9 @@ export function createRows(capacity = 1024): Rows {
       if (endpointOf(entry.key) === null) whole.set(entry.key, { ...entry });
       size++;
     },
-    keyAt: (index) => keys[index] ?? 0,
-    sourceAt: (index) => sources[index] ?? 0,
-    entryAt(index) {
+    keyAt: (index: number) => keys[index] ?? 0,
+    sourceAt: (index: number) => sources[index] ?? 0,
+    entryAt(index: number): Entry {
       const key = keys[index] ?? 0;
       const endpoint = endpointOf(key) ?? whole.get(key) ?? { kind: 'any' as const, ip: '', port: 0 };
       const { kind, ip, port } = endpoint;
@@ -70,7 +59,8 @@ export function createRows(capacity = 1024): Rows {
         country: unpackCountry(countries[index] ?? 0),
       };
     },
-    keep(wanted) {
+    /** Keeps only the rows whose keys `wanted` accepts. */
+    keep(wanted: (key: number) => boolean): void {
       let kept = 0;
       for (let index = 0; index < size; index++) {
         const key = keys[index] ?? 0;
@@ -87,6 +77,9 @@ export function createRows(capacity = 1024): Rows {
     },
   };
 }
+
+/** Entries of lists, 12 bytes each. */
+export type Rows = ReturnType<typeof createRows>;
 
 /** Packs two upper-case letters into a number; 0 means none. */
 function packCountry(code: string | null): number {

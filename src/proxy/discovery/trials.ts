@@ -10,7 +10,6 @@ import type { Pass } from './pass.ts';
 import type { Turn } from './queue.ts';
 import { NO_SOURCE } from './rows.ts';
 
-/** The result of one trial. */
 interface Trial {
   alive: boolean;
   /** Resolves when the outcome is saved. Rejects with the store's error. */

@@ -2,17 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { assetPath } from '../../assets.ts';
 import { type Html, html } from '../../web/html.ts';
 
-/** Drawn flags of countries, because Windows has no emoji for them. */
-export interface Flags {
-  /** Returns the hidden outlines that `flag` uses, needed once on a page. */
-  outlines(codes: Iterable<string>): Html;
-}
-
 const FLAG = /^\.flag\\:([A-Z]{2})\{background-image:url\("data:image\/svg\+xml,(.*?)"\)\}/gm;
 const VIEW_BOX = '0 0 513 342';
 
 /** Reads the flags of the package `country-flag-icons`, a style sheet in which each is an image. */
-export async function readFlags(): Promise<Flags> {
+export async function readFlags() {
   const sheet = await readFile(assetPath('country-flag-icons/3x2/flags.css'), 'utf8');
   const drawings = new Map(
     [...sheet.matchAll(FLAG)].flatMap(([, code = '', image = '']): [string, string][] => {
@@ -21,7 +15,8 @@ export async function readFlags(): Promise<Flags> {
     }),
   );
   return {
-    outlines(codes) {
+    /** Returns the hidden outlines that `flag` uses, needed once on a page. */
+    outlines(codes: Iterable<string>): Html {
       const symbols = [...new Set(codes)].map((code) => {
         const drawing = drawings.get(code);
         // Safe, because it comes from a pinned package and not from a visitor.
@@ -33,6 +28,9 @@ export async function readFlags(): Promise<Flags> {
     },
   };
 }
+
+/** Drawn flags of countries, because Windows has no emoji for them. */
+export type Flags = Awaited<ReturnType<typeof readFlags>>;
 
 /** Returns the flag of a country, to show beside its name. */
 export function flag(code: string): Html {

@@ -45,11 +45,9 @@ export interface Listing {
   linkTo: LinkTo;
   rows: readonly ProxyRecord[];
   total: number;
-  /** Codes of the countries in the pool. */
   countries: readonly string[];
   /** Names of the lists. */
   sources: readonly string[];
-  /** True if the whole pool is empty. */
   poolEmpty: boolean;
   now: number;
 }

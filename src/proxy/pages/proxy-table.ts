@@ -12,7 +12,6 @@ import { type Listing, orderOf, PER_PAGE, parametersOf } from './page-query.ts';
 
 type ProxyWords = Words['proxies'];
 
-/** Maximum number copied at once. */
 export const MOST_COPIED = 500;
 
 /** Renders the matches, with the actions on them. */

@@ -90,7 +90,6 @@ export function refreshEvents(
 }
 
 interface RefreshEventsOptions {
-  /** ID of the last event that the client received. */
   lastId: string | null;
   signal: AbortSignal;
   /** Set if the client wants events about the size of the pool. */
@@ -118,7 +117,6 @@ function watchPool(
   return every(everyMs, look, onError);
 }
 
-/** Returns what makes the events of one stream. */
 function createEvents() {
   let jobId: string | null = null;
   /** Lists as last sent. */

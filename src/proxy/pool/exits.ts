@@ -5,20 +5,6 @@ import type { Checker } from '../check/checker.ts';
 import { provenExit } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
 
-/**
- * The proven exit addresses of the pool's proxies, which anyone who uses a proxy shares. A proxy must not be able to
- * make one of somebody else's address.
- */
-interface Exits {
-  has(address: string): boolean;
-  /** Wraps the checker so that the exits of working proxies are remembered. */
-  watch(checker: Checker): Checker;
-  /** Reads the pool, and from time to time what other copies of the server have found. */
-  start(): void;
-  /** Idempotent. */
-  stop(): Promise<void>;
-}
-
 interface ExitsOptions {
   store: Pick<ProxyStore, 'stream'>;
   /** Keeps the latest exits for longer than the pool keeps its proxies. */
@@ -34,10 +20,13 @@ const MAX_KEPT = 20_000;
 const KEPT = 'proxy:exits';
 
 /**
- * Remembers an exit address while the process runs, while the pool remembers it, and while it is among the
- * latest 20,000.
+ * The proven exit addresses of the pool's proxies, which anyone who uses a proxy shares. A proxy must not be able to
+ * make one of somebody else's address.
+ *
+ * Remembers an exit address while the process runs, while the pool remembers it, and while it is among the latest
+ * 20,000.
  */
-export function createExits({ store, state, onError }: ExitsOptions): Exits {
+export function createExits({ store, state, onError }: ExitsOptions) {
   const known = new Set<string>();
   /** In order of age, the newest last. */
   const latest = new BoundedMap<string, true>(MAX_KEPT);
@@ -73,8 +62,9 @@ export function createExits({ store, state, onError }: ExitsOptions): Exits {
   }
 
   return {
-    has: (address) => known.has(address),
-    watch: (checker) => ({
+    has: (address: string) => known.has(address),
+    /** Wraps the checker so that the exits of working proxies are remembered. */
+    watch: (checker: Checker): Checker => ({
       ...checker,
       async check(endpoint, signal) {
         const result = await checker.check(endpoint, signal);
@@ -85,12 +75,14 @@ export function createExits({ store, state, onError }: ExitsOptions): Exits {
         return result;
       },
     }),
-    start() {
+    /** Reads the pool, and from time to time what other copies of the server have found. */
+    start(): void {
       first ??= read({}).then(keep).catch(onError);
       const again = (signal: AbortSignal) => read({ status: 'alive' }, signal).then(keep);
       reading ??= every(READ_AGAIN_MS, again, onError);
     },
-    async stop() {
+    /** Idempotent. */
+    async stop(): Promise<void> {
       await reading?.stop();
       await first;
       if (first) await keep().catch(onError);

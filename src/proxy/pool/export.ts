@@ -22,7 +22,6 @@ export interface ExportQuery {
   order: Sort | 'random';
   /** Number of matches to skip. */
   offset: number;
-  /** Maximum number of entries. */
   limit: number;
   format: ExportFormat;
   remoteDns: boolean;

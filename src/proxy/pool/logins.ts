@@ -7,13 +7,6 @@ const MOST = 100_000;
 
 type Place = Pick<Endpoint, 'ip' | 'port'>;
 
-/** The logins that the operator's lists give for proxies: the same for all protocols of a port. */
-export interface Logins {
-  /** Records a login from a list. Returns true if it is new. */
-  offer(place: Place, login: Login): boolean;
-  of(place: Place): Login | null;
-}
-
 /**
  * Returns a function that reports whether an address was listed before with another login, in one reading of the lists.
  * The pool has the first of them; the others are paid upstreams.
@@ -28,15 +21,19 @@ export function createOtherLogins(): (ip: string, port: number, login: Login) =>
   };
 }
 
-export function createLogins(): Logins {
+export function createLogins() {
   const logins = new BoundedMap<string, Login>(MOST);
   return {
-    offer(place, login) {
+    /** Records a login from a list. Returns true if it is new. */
+    offer(place: Place, login: Login): boolean {
       const key = formatAddress(place);
       if (logins.get(key) === login) return false;
       logins.set(key, login);
       return true;
     },
-    of: (place) => logins.get(formatAddress(place)) ?? null,
+    of: (place: Place) => logins.get(formatAddress(place)) ?? null,
   };
 }
+
+/** The logins that the operator's lists give for proxies: the same for all protocols of a port. */
+export type Logins = ReturnType<typeof createLogins>;

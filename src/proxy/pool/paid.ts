@@ -23,23 +23,6 @@ interface PaidOptions {
   readEveryMs: number;
 }
 
-/**
- * The upstreams that the operator pays for: entries of his own lists with a host name, TLS to the proxy, or one of
- * several logins for one address. They are kept in memory only, so that no list, export or count can show them.
- */
-export interface PaidUpstreams {
-  start(): void;
-  stop(): Promise<void>;
-  /** Returns those that work, once for each protocol that they speak. */
-  alive(): Paid[];
-  /** Changes whenever `alive` does. */
-  version(): number;
-  /** Brings the next check of an upstream forward, by its key. */
-  doubt(key: string): void;
-  /** Reads the lists again soon. */
-  reread(): void;
-}
-
 interface Known {
   entry: PaidEntry;
   source: string;
@@ -55,7 +38,6 @@ interface Known {
   nextCheck: number;
 }
 
-/** Maximum number of upstreams. */
 const MOST = 10_000;
 const CHECKS_AT_ONCE = 32;
 const LOOK_MS = 1_000;
@@ -70,7 +52,7 @@ const SURELY_DEAD: readonly string[] = ['unreachable', 'refused_address', 'tls_e
 
 const UNCHECKED = { works: [], keys: [], exit: null, rotates: false, failures: 0, checkedAt: 0 };
 
-export function createPaidUpstreams(options: PaidOptions): PaidUpstreams {
+export function createPaidUpstreams(options: PaidOptions) {
   const { clock, log, readEveryMs } = options;
   const sources = options.sources.filter(({ logins }) => logins);
   let known: ReadonlyMap<string, Known> = new Map();
@@ -114,26 +96,36 @@ export function createPaidUpstreams(options: PaidOptions): PaidUpstreams {
   }
 
   return {
-    start() {
+    start(): void {
       if (sources.length === 0) return;
       repetition = every(LOOK_MS, look, (error) => log('warn', 'own lists not read', { error }));
     },
-    async stop() {
+    async stop(): Promise<void> {
       await repetition?.stop();
     },
+    /** Returns those that work, once for each protocol that they speak. */
     alive: () => [...known.values()].flatMap(({ works }) => works),
+    /** Changes whenever `alive` does. */
     version: () => version,
-    doubt(key) {
+    /** Brings the next check of an upstream forward, by its key. */
+    doubt(key: string): void {
       for (const upstream of known.values()) {
         if (upstream.keys.includes(key))
           upstream.nextCheck = Math.min(upstream.nextCheck, upstream.checkedAt + GAP_MS);
       }
     },
-    reread() {
+    /** Reads the lists again soon. */
+    reread(): void {
       readAt = Number.NEGATIVE_INFINITY;
     },
   };
 }
+
+/**
+ * The upstreams that the operator pays for: entries of his own lists with a host name, TLS to the proxy, or one of
+ * several logins for one address. They are kept in memory only, so that no list, export or count can show them.
+ */
+export type PaidUpstreams = ReturnType<typeof createPaidUpstreams>;
 
 /** What the gateway chooses by; response times alone change nothing. */
 function factsOf(works: readonly Paid[]): string {

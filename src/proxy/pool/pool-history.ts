@@ -11,16 +11,6 @@ export interface PoolSample {
   total: number;
 }
 
-/** Records how the pool grows and shrinks. */
-export interface PoolHistory {
-  /** Records the size of the pool, unless this or another copy of the server has done so within ten minutes. */
-  note(): Promise<void>;
-  /** Returns the last two days, one sample for each ten minutes, oldest first. */
-  samples(): Promise<PoolSample[]>;
-  /** Returns the last 30 days, one sample for each hour, oldest first. */
-  hourly(): Promise<PoolSample[]>;
-}
-
 const HOUR_MS = 3_600_000;
 const FINE = { key: 'proxy:history', gapMs: HOUR_MS / 6, spanMs: 48 * HOUR_MS };
 const COARSE = { key: 'proxy:history:hours', gapMs: HOUR_MS, spanMs: 30 * 24 * HOUR_MS };
@@ -36,7 +26,7 @@ interface PoolHistoryOptions {
  * 288 and 720 samples of 45 bytes under two keys. Each series is read and written as a whole, which is rare
  * and cheap.
  */
-export function createPoolHistory({ store, state, clock }: PoolHistoryOptions): PoolHistory {
+export function createPoolHistory({ store, state, clock }: PoolHistoryOptions) {
   async function read({ key, spanMs }: Series): Promise<PoolSample[]> {
     const text = await state.get(key);
     const stored = text === null ? [] : (JSON.parse(text) as PoolSample[]);
@@ -48,9 +38,12 @@ export function createPoolHistory({ store, state, clock }: PoolHistoryOptions): 
   const slotOf = ({ gapMs }: Series, at: number) => Math.floor(at / gapMs);
 
   return {
+    /** Returns the last two days, one sample for each ten minutes, oldest first. */
     samples: () => read(FINE),
+    /** Returns the last 30 days, one sample for each hour, oldest first. */
     hourly: () => read(COARSE),
-    async note() {
+    /** Records the size of the pool, unless this or another copy of the server has done so within ten minutes. */
+    async note(): Promise<void> {
       const known = await read(FINE);
       const last = known.at(-1);
       if (last && slotOf(FINE, last.at) >= slotOf(FINE, clock.now())) return;
@@ -63,3 +56,6 @@ export function createPoolHistory({ store, state, clock }: PoolHistoryOptions): 
     },
   };
 }
+
+/** Records how the pool grows and shrinks. */
+export type PoolHistory = ReturnType<typeof createPoolHistory>;

@@ -3,7 +3,7 @@ import { PROTOCOLS, type ProxyFilter, type ProxyRecord, type Sort, STATUSES } fr
 import type { PoolSummary, ProxyQuery, ProxyStore } from '../store.ts';
 import { createExitFilter, type ExportQuery, exportProxies } from './export.ts';
 import type { PoolHistory, PoolSample } from './pool-history.ts';
-import { type PoolStats, statsOf } from './stats.ts';
+import { statsOf } from './stats.ts';
 
 /** A page of the matches, and the count of all. */
 interface Found {
@@ -30,28 +30,13 @@ interface PartQuery extends Omit<ProxyQuery, 'sort'> {
 /** How far back the samples go. */
 type Span = 'day' | 'month';
 
-/** Reads the pool. */
-export interface PoolReading {
-  list(query: PartQuery): Promise<Found>;
-  /** Returns all matches as text, in chunks of some hundred. */
-  export(query: ExportQuery): AsyncIterable<string>;
-  stats(): Promise<PoolStats>;
-  /** Returns what the page draws of the pool: its numbers, working proxies by response time, and its history. */
-  overview(span?: Span): Promise<PoolOverview>;
-  filters(): Promise<{ protocols: readonly string[]; countries: string[]; statuses: readonly string[] }>;
-  /** @throws {AppError} `not_found` */
-  get(id: number): Promise<ProxyRecord>;
-  /** Changes whenever an answer about the pool may change. */
-  version(): string | Promise<string>;
-}
-
 interface PoolReadingOptions {
   store: Pick<ProxyStore, 'find' | 'sample' | 'stream' | 'endpoints' | 'get' | 'summary' | 'version'>;
   latencies: () => Promise<number[]>;
   history: Pick<PoolHistory, 'samples' | 'hourly'>;
 }
 
-export function createPoolReading({ store, latencies, history }: PoolReadingOptions): PoolReading {
+export function createPoolReading({ store, latencies, history }: PoolReadingOptions) {
   /** Returns the most dependable of the matches with the same exit address, the most dependable first. */
   async function exits(filter: ProxyFilter): Promise<ProxyRecord[]> {
     const isFirst = createExitFilter();
@@ -83,7 +68,7 @@ export function createPoolReading({ store, latencies, history }: PoolReadingOpti
   }
 
   return {
-    async list({ reverse = false, ...query }) {
+    async list({ reverse = false, ...query }: PartQuery): Promise<Found> {
       if (!reverse) return page(query);
       const { total } = await page({ ...query, offset: 0, limit: 1 });
       const end = Math.max(0, total - query.offset);
@@ -92,17 +77,20 @@ export function createPoolReading({ store, latencies, history }: PoolReadingOpti
       const { items } = await page({ ...query, offset, limit: end - offset });
       return { items: items.reverse(), total };
     },
-    export(query) {
+    /** Returns all matches as text, in chunks of some hundred. */
+    export(query: ExportQuery): AsyncIterable<string> {
       const { uniqueExit, ranked, order, filter } = query;
       if (!uniqueExit || ranked || order === 'dependable') return exportProxies(store, query);
       // The most dependable of each exit, and only then the order.
       return exportProxies(store, { ...query, uniqueExit: false, ranked: inOrder(filter, order) });
     },
+    /** Changes whenever an answer about the pool may change. */
     version: () => store.version(),
 
     stats: async () => statsOf(await store.summary()),
 
-    async overview(span = 'day') {
+    /** Returns what the page draws of the pool: its numbers, working proxies by response time, and its history. */
+    async overview(span: Span = 'day'): Promise<PoolOverview> {
       const [summary, counts, samples] = await Promise.all([
         store.summary(),
         latencies(),
@@ -111,15 +99,22 @@ export function createPoolReading({ store, latencies, history }: PoolReadingOpti
       return { summary, latencies: counts, samples };
     },
 
-    async filters() {
+    async filters(): Promise<{
+      protocols: readonly string[];
+      countries: string[];
+      statuses: readonly string[];
+    }> {
       const { countries } = await store.summary();
       return { protocols: PROTOCOLS, countries, statuses: STATUSES };
     },
 
-    async get(id) {
+    /** @throws {AppError} `not_found` */
+    async get(id: number): Promise<ProxyRecord> {
       const record = await store.get(id);
       if (!record) throw new AppError('not_found', inEnglish(`There is no proxy with the ID ${id}.`));
       return record;
     },
   };
 }
+
+export type PoolReading = ReturnType<typeof createPoolReading>;

@@ -54,7 +54,6 @@ interface ConditionOptions {
   judges: Pick<JudgesState, 'state'>;
   /** When a refresh last succeeded; ms since 1970. */
   lastRefresh: number | null;
-  /** When the next refresh is due. */
   nextRefresh: number;
   intervalMs: number;
   now: number;

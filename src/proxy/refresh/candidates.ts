@@ -1,6 +1,6 @@
-import { type Crowd, createCrowd, createSeen, type Kind, keyOf } from '../discovery/key.ts';
+import { createCrowd, createSeen, type Kind, keyOf } from '../discovery/key.ts';
 import type { Pass } from '../discovery/pass.ts';
-import { createRows, type Rows } from '../discovery/rows.ts';
+import { createRows } from '../discovery/rows.ts';
 import type { Login } from '../login.ts';
 import { createOtherLogins, type Logins } from '../pool/logins.ts';
 import { type Dialled, type Endpoint, PROTOCOLS, type ProxyRecord } from '../proxy.ts';
@@ -10,29 +10,6 @@ export type Known = Dialled & { lastChecked: number };
 
 /** `none`: not to be checked now. */
 export type Rank = 'good' | 'due' | 'dead' | 'none';
-
-/** The candidates of one refresh: proxies of the pool and other listed entries, each endpoint once. */
-export interface Candidates {
-  /** Adds a proxy of the pool, which is then not new in any list. `rank` decides whether and when it is checked. */
-  addKnown(proxy: Known & Pick<ProxyRecord, 'status'>, rank: Rank): void;
-  /**
-   * Adds an entry of a list. Returns true if it is new: not in the pool, in this pass or the one before, or
-   * in another list of this refresh.
-   */
-  add(source: number, kind: Kind, ip: string, port: number, said: Said): boolean;
-  isKnown(endpoint: Endpoint): boolean;
-  known(rank: Rank): readonly Known[];
-  /** Returns the proxies of the pool for which a list gives another login. */
-  changed(): readonly (Endpoint & { login: Login })[];
-  /** The working ones of the pool. */
-  readonly crowd: Crowd;
-  /** Number of proxies of the pool that were added. */
-  readonly pool: number;
-  /** Listed entries that were never tried. */
-  readonly fresh: Rows;
-  /** Listed entries that only an earlier pass has tried. */
-  readonly again: Rows;
-}
 
 /** What else a list says about an entry. */
 interface Said {
@@ -53,11 +30,7 @@ const PLACES = 2 ** 20;
 /** What one network may have of a pool that cannot hold all that is listed: a share, but at most about one for each of its addresses. */
 const NETWORK = { share: 1 / 100, least: 16, most: 256 } as const;
 
-export function createCandidates(
-  pass: Pick<Pass, 'noveltyOf' | 'placeOf'>,
-  logins: Logins,
-  maxPool: number,
-): Candidates {
+export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logins: Logins, maxPool: number) {
   const crowd = createCrowd(Math.min(NETWORK.most, Math.max(NETWORK.least, maxPool * NETWORK.share)));
   const seen = createSeen();
   const named = createSeen();
@@ -100,7 +73,11 @@ export function createCandidates(
   }
 
   return {
-    addKnown({ protocol, ip, port, login = null, lastChecked, status }, rank) {
+    /** Adds a proxy of the pool, which is then not new in any list. `rank` decides whether and when it is checked. */
+    addKnown(
+      { protocol, ip, port, login = null, lastChecked, status }: Known & Pick<ProxyRecord, 'status'>,
+      rank: Rank,
+    ): void {
       pool++;
       const key = keyOf(protocol, ip, port);
       seen.add(key);
@@ -108,7 +85,17 @@ export function createCandidates(
       if (login !== null) stored.set(key, login);
       if (rank !== 'none') ranked[rank].push({ protocol, ip, port, login, lastChecked });
     },
-    add(source, kind, ip, port, { country, login, isOwn = false }) {
+    /**
+     * Adds an entry of a list. Returns true if it is new: not in the pool, in this pass or the one before, or in
+     * another list of this refresh.
+     */
+    add(
+      source: number,
+      kind: Kind,
+      ip: string,
+      port: number,
+      { country, login, isOwn = false }: Said,
+    ): boolean {
       if (login !== null && isOther(ip, port, login)) return false;
       const isNews = login !== null && offer(ip, port, login);
       const key = keyOf(kind, ip, port);
@@ -124,14 +111,22 @@ export function createCandidates(
       (novelty === 'new' ? fresh : again).add({ key, kind, ip, port, source, country });
       return novelty === 'new';
     },
-    isKnown: ({ protocol, ip, port }) => seen.has(keyOf(protocol, ip, port)),
-    known: (rank) => ranked[rank],
+    isKnown: ({ protocol, ip, port }: Endpoint) => seen.has(keyOf(protocol, ip, port)),
+    known: (rank: Rank) => ranked[rank],
+    /** Returns the proxies of the pool for which a list gives another login. */
     changed: () => [...changed.values()],
+    /** The working ones of the pool. */
     crowd,
-    get pool() {
+    /** Number of proxies of the pool that were added. */
+    get pool(): number {
       return pool;
     },
+    /** Listed entries that were never tried. */
     fresh,
+    /** Listed entries that only an earlier pass has tried. */
     again,
   };
 }
+
+/** The candidates of one refresh: proxies of the pool and other listed entries, each endpoint once. */
+export type Candidates = ReturnType<typeof createCandidates>;

@@ -52,7 +52,6 @@ export interface RefreshJob {
   alive: number;
   /** Candidates for which there was no time; they are checked later. */
   skipped: number;
-  /** Removed by the cleanup. */
   removed: number;
   judge: 'unknown' | 'up' | 'down';
   /** Failed refreshes in a row, this one included. */
@@ -96,33 +95,7 @@ const KEY = 'proxy:refresh';
 const TELL_EVERY_MS = 250;
 const SAVE_EVERY_MS = 2000;
 
-interface ProgressOptions {
-  state: StateStore;
-  clock: Clock;
-  log: Log;
-}
-
-/** Publishes a running job: to listeners in this process, and through the state store to other copies. */
-export interface Progress {
-  /** The job that runs in this process, or `null`. */
-  running(): RefreshJob | null;
-  /** Returns the last saved job of any copy. */
-  saved(): Promise<RefreshJob>;
-  /**
-   * Publishes a new job, and then every change of the object until the job ends. `token`: of the lease under
-   * which it runs. Nothing is saved after a job with a larger token was.
-   */
-  begin(job: RefreshJob, token: number): Promise<void>;
-  /** Publishes the job as it ended. Returns whether that was saved, which happens in one copy for each job. */
-  end(): Promise<boolean>;
-  /** Publishes a job that runs or has ended in another copy. */
-  publish(job: RefreshJob): void;
-  /** Calls back at each change, at most four times a second. Returns a function that unsubscribes. */
-  subscribe(listener: (job: RefreshJob) => void): () => void;
-  subscribers(): number;
-}
-
-export function createProgress({ state, clock, log }: ProgressOptions): Progress {
+export function createProgress({ state, clock, log }: { state: StateStore; clock: Clock; log: Log }) {
   const listeners = new Set<(job: RefreshJob) => void>();
   let running: RefreshJob | null = null;
   let fence = 0;
@@ -158,12 +131,18 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
   }
 
   return {
+    /** The job that runs in this process, or `null`. */
     running: () => running,
-    async saved() {
+    /** Returns the last saved job of any copy. */
+    async saved(): Promise<RefreshJob> {
       const text = await state.get(KEY);
       return text === null ? NO_JOB : { ...NO_JOB, ...(JSON.parse(text) as RefreshJob) };
     },
-    async begin(job, token) {
+    /**
+     * Publishes a new job, and then every change of the object until the job ends. `token`: of the lease under which it
+     * runs. Nothing is saved after a job with a larger token was.
+     */
+    async begin(job: RefreshJob, token: number): Promise<void> {
       running = job;
       fence = token;
       ended = new AbortController();
@@ -171,7 +150,8 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
       await save(job);
       publishing = publishWhileRunning(job, ended.signal);
     },
-    async end() {
+    /** Publishes the job as it ended. Returns whether that was saved, which happens in one copy for each job. */
+    async end(): Promise<boolean> {
       const job = running;
       if (!job) return false;
       ended.abort();
@@ -181,11 +161,16 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
       tell(job);
       return saved;
     },
+    /** Publishes a job that runs or has ended in another copy. */
     publish: tell,
-    subscribe(listener) {
+    /** Calls back at each change, at most four times a second. Returns a function that unsubscribes. */
+    subscribe(listener: (job: RefreshJob) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
     subscribers: () => listeners.size,
   };
 }
+
+/** Publishes a running job: to listeners in this process, and through the state store to other copies. */
+export type Progress = ReturnType<typeof createProgress>;

@@ -7,7 +7,6 @@ import { type CheckResult, type Endpoint, formatUrl, type ProxyRecord } from '..
 import { nextCheckAt } from '../recheck/schedule.ts';
 import type { ProxyDraft, ProxyStore } from '../store.ts';
 
-/** A check and its outcome. */
 interface Outcome extends Omit<Checked, 'record'> {
   result: CheckResult;
   /** Store nothing if the pool does not know the proxy and it does not work. */
@@ -35,27 +34,6 @@ interface RecorderOptions {
   checkCostMs: () => number;
 }
 
-/**
- * Saves outcomes in batches. All checks of a process go through one recorder, one batch after the other, so
- * that each outcome is added to the current history, and none is lost to a write from elsewhere.
- */
-export interface Recorder {
-  /**
-   * Adds an outcome, which is saved within a second. Resolves with the record after it, or with `null` if the
-   * check said nothing or the job has lost its right to write. Rejects with the store's error.
-   */
-  add(outcome: Outcome): Promise<ProxyRecord | null>;
-  /**
-   * Changes a record for a reason other than a check. Resolves with the record after it, or `null` if it no
-   * longer exists.
-   */
-  change(endpoint: Endpoint, change: (record: ProxyRecord) => ProxyDraft): Promise<ProxyRecord | null>;
-  /** Saves what is waiting now. Never rejects: failures go to the callers of `add`. */
-  flush(): Promise<void>;
-  /** Number of outcomes that are not saved yet. */
-  waiting(): number;
-}
-
 /** A batch of this size occupies a store in this process for some 5 ms, during which nothing else runs. */
 const BATCH = 200;
 const FLUSH_AFTER_MS = 1000;
@@ -71,7 +49,7 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-export function createRecorder({ store, clock, random, countryOf, checkCostMs }: RecorderOptions): Recorder {
+export function createRecorder({ store, clock, random, countryOf, checkCostMs }: RecorderOptions) {
   const queue: Waiting[] = [];
   let unsaved = 0;
   /** True if a flush is scheduled. */
@@ -177,13 +155,30 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
   }
 
   return {
-    add(outcome) {
+    /**
+     * Adds an outcome, which is saved within a second. Resolves with the record after it, or with `null` if the check
+     * said nothing or the job has lost its right to write. Rejects with the store's error.
+     */
+    add(outcome: Outcome): Promise<ProxyRecord | null> {
       if (outcome.result.verdict === 'unknown') return Promise.resolve(null);
       const at = clock.now();
       return enqueue(outcome.endpoint, (record) => after(outcome, at, record), outcome.right);
     },
-    change: (endpoint, change) => enqueue(endpoint, (record) => record && change(record)),
+    /**
+     * Changes a record for a reason other than a check. Resolves with the record after it, or `null` if it no longer
+     * exists.
+     */
+    change: (endpoint: Endpoint, change: (record: ProxyRecord) => ProxyDraft) =>
+      enqueue(endpoint, (record) => record && change(record)),
+    /** Saves what is waiting now. Never rejects: failures go to the callers of `add`. */
     flush,
+    /** Number of outcomes that are not saved yet. */
     waiting: () => unsaved,
   };
 }
+
+/**
+ * Saves outcomes in batches. All checks of a process go through one recorder, one batch after the other, so that each
+ * outcome is added to the current history, and none is lost to a write from elsewhere.
+ */
+export type Recorder = ReturnType<typeof createRecorder>;

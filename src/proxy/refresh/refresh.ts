@@ -10,18 +10,6 @@ interface RefreshOptions extends RunOptions {
   newId: () => string;
 }
 
-/** Brings the pool up to date: fetch, verify, store, clean up. Only one refresh runs in the whole fleet. */
-export interface Refresh {
-  /** Starts a refresh, or joins the running one; returns its state. */
-  start(scope: Scope): Promise<RefreshJob>;
-  /** Returns the running refresh, or the last one. Detects a job whose process died, and shows it as failed. */
-  current(): Promise<RefreshJob>;
-  /** Returns when the last successful refresh ended, or `null`. */
-  lastFinished(): Promise<number | null>;
-  /** Stops the refresh of this process, if there is one. */
-  stop(): Promise<void>;
-}
-
 /** The time between two refreshes varies by this share. */
 export const JITTER = 0.1;
 
@@ -30,7 +18,8 @@ const LEASE_MS = 10_000;
 /** A running job is saved every two seconds. If it was not saved for this long, it may have died. */
 const SILENT_MS = 6_000;
 
-export function createRefresh(options: RefreshOptions): Refresh {
+/** Brings the pool up to date: fetch, verify, store, clean up. Only one refresh runs in the whole fleet. */
+export function createRefresh(options: RefreshOptions) {
   const { state, locks, progress, clock, random, newId, sources } = options;
   const stopping = new AbortController();
   const { run, settle } = createRun(options, stopping.signal);
@@ -76,7 +65,8 @@ export function createRefresh(options: RefreshOptions): Refresh {
   }
 
   return {
-    start(scope) {
+    /** Starts a refresh, or joins the running one; returns its state. */
+    start(scope: Scope): Promise<RefreshJob> {
       // Two concurrent calls must not race for the lock: the loser would see the previous job.
       starting ??= begin(scope).finally(() => {
         starting = null;
@@ -84,7 +74,8 @@ export function createRefresh(options: RefreshOptions): Refresh {
       return starting;
     },
 
-    async current() {
+    /** Returns the running refresh, or the last one. Detects a job whose process died, and shows it as failed. */
+    async current(): Promise<RefreshJob> {
       const running = progress.running();
       if (running) return running;
       const saved = await progress.saved();
@@ -101,12 +92,14 @@ export function createRefresh(options: RefreshOptions): Refresh {
       }
     },
 
-    async lastFinished() {
+    /** Returns when the last successful refresh ended, or `null`. */
+    async lastFinished(): Promise<number | null> {
       const text = await state.get(LAST_KEY);
       return text === null ? null : Number(text);
     },
 
-    async stop() {
+    /** Stops the refresh of this process, if there is one. */
+    async stop(): Promise<void> {
       stopping.abort();
       await starting?.catch(() => {});
       await work;

@@ -1,10 +1,5 @@
-import type { Clock } from '../../lib/clock.ts';
-import type { Log } from '../../lib/logger.ts';
-import type { CheckBudget } from '../check/check-budget.ts';
 import type { Checker } from '../check/checker.ts';
-import type { Discovery } from '../discovery/discovery.ts';
-import type { Pass } from '../discovery/pass.ts';
-import type { Try } from '../discovery/trials.ts';
+import type { Discovery, DiscoveryOptions } from '../discovery/discovery.ts';
 import type { Logins } from '../pool/logins.ts';
 import type { ReadSource } from '../sources/read.ts';
 import type { Source } from '../sources/source.ts';
@@ -14,27 +9,21 @@ import type { Recorder, WriteRight } from './recorder.ts';
 import type { SourceBook } from './source-health.ts';
 
 /** What the stages of a refresh need. */
-export interface RoundOptions {
+export interface RoundOptions
+  extends Pick<DiscoveryOptions, 'tryEntry' | 'budget' | 'pass' | 'clock' | 'log' | 'concurrency'> {
   store: Pick<ProxyStore, 'stream' | 'removeDead' | 'evict'>;
   recorder: Recorder;
   checker: Pick<Checker, 'check' | 'probe' | 'judges'>;
   readSource: ReadSource;
   sources: readonly Source[];
-  clock: Clock;
   /** 0 to 1. */
   random: () => number;
-  log: Log;
-  budget: CheckBudget;
   discovery: Discovery;
-  pass: Pass;
   logins: Logins;
-  tryEntry: Try;
   /** Time between refreshes. */
   refreshIntervalMs: number;
   /** How long a refresh may start checks. */
   refreshBudgetMs: number;
-  /** Maximum number of checks at once. */
-  concurrency: number;
   deadRetentionMs: number;
   maxPool: number;
 }
@@ -44,7 +33,6 @@ export interface Round {
   job: RefreshJob;
   book: SourceBook;
   scope: Scope;
-  /** The right with which it writes. */
   right: WriteRight;
   signal: AbortSignal;
   /**

@@ -25,20 +25,12 @@ export interface RefreshObserver {
   settled?(job: RefreshJob): void;
 }
 
-/** The lock that a refresh holds. */
 export const LOCK = 'refresh';
 /** Key in the state store: when the last successful refresh ended. */
 export const LAST_KEY = 'proxy:last-refresh';
 
 /** Runs a refresh to its end. */
-interface Run {
-  /** Goes through the stages, records the result, and releases the lease. Never rejects. */
-  run(job: RefreshJob, lease: Lease, scope: Scope): Promise<void>;
-  /** Publishes the job as it ended. Notifies the observers if no other copy does. */
-  settle(job: RefreshJob): Promise<void>;
-}
-
-export function createRun(options: RunOptions, stopping: AbortSignal): Run {
+export function createRun(options: RunOptions, stopping: AbortSignal) {
   const { state, progress, clock, log, refreshIntervalMs, observers = [] } = options;
 
   async function inStage<T>(job: RefreshJob, stage: Stage, work: () => Promise<T>): Promise<T> {
@@ -73,8 +65,10 @@ export function createRun(options: RunOptions, stopping: AbortSignal): Run {
   }
 
   return {
+    /** Publishes the job as it ended. Notifies the observers if no other copy does. */
     settle,
-    async run(job, lease, scope) {
+    /** Goes through the stages, records the result, and releases the lease. Never rejects. */
+    async run(job: RefreshJob, lease: Lease, scope: Scope): Promise<void> {
       log('info', 'refresh started', { job: job.id });
       const error = await attempt(job, lease, scope);
       job.state = error ? 'failed' : 'done';
@@ -117,7 +111,6 @@ function retryDelayMs({ failures, judge }: RefreshJob, error: JobError, interval
   return Math.min(intervalMs, delayMs * slower);
 }
 
-/** Runs a stage of a job. */
 type InStage = <T>(job: RefreshJob, stage: Stage, work: () => Promise<T>) => Promise<T>;
 
 const HOUR_MS = 3_600_000;

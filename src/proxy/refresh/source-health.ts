@@ -11,16 +11,6 @@ const UNMEASURED_YIELD = 0.02;
  */
 const UNMEASURED_ALIVE = 200;
 
-/** The health of all lists, over all refreshes. */
-export interface SourceBook {
-  get(name: string): SourceHealth;
-  read(name: string, report: SourceReport, fresh: number, now: number): void;
-  checked(name: string, counts: { checked: number; alive: number }, now: number): void;
-  /** Returns the expected share of its entries that work, measured or assumed. */
-  promiseOf(name: string): number;
-  save(): Promise<void>;
-}
-
 async function readHealth(state: Pick<StateStore, 'get'>): Promise<Map<string, SourceHealth>> {
   const text = await state.get(KEY);
   const stored = text === null ? [] : (JSON.parse(text) as SourceHealth[]);
@@ -34,24 +24,25 @@ export async function lookUpHealth(state: Pick<StateStore, 'get'>): Promise<(nam
 }
 
 /** Reads the book. `token`: of the lease under which it is written. */
-export async function openSourceBook(
-  state: Pick<StateStore, 'get' | 'setFenced'>,
-  token: number,
-): Promise<SourceBook> {
+export async function openSourceBook(state: Pick<StateStore, 'get' | 'setFenced'>, token: number) {
   const book = await readHealth(state);
   const get = (name: string) => book.get(name) ?? newHealth(name);
   return {
     get,
-    read(name, report, fresh, now) {
+    read(name: string, report: SourceReport, fresh: number, now: number): void {
       book.set(name, afterRead(get(name), report, now, fresh));
     },
-    checked(name, counts, now) {
+    checked(name: string, counts: { checked: number; alive: number }, now: number): void {
       book.set(name, afterChecks(get(name), counts, now));
     },
-    promiseOf(name) {
+    /** Returns the expected share of its entries that work, measured or assumed. */
+    promiseOf(name: string): number {
       const { yield: measured, found } = get(name);
       return measured ?? Math.min(UNMEASURED_YIELD, UNMEASURED_ALIVE / Math.max(1, found));
     },
     save: async () => void (await state.setFenced(KEY, JSON.stringify([...book.values()]), token)),
   };
 }
+
+/** The health of all lists, over all refreshes. */
+export type SourceBook = Awaited<ReturnType<typeof openSourceBook>>;

@@ -8,7 +8,6 @@ import type { Upkeep } from './upkeep.ts';
 const MOST_TICK_MS = 5_000;
 
 interface DueOptions {
-  /** When this process started. */
   startedAt: number;
   intervalMs: number;
   /** Refresh at the start, unless the last refresh is more recent than the interval. */
@@ -53,7 +52,6 @@ type Task = (signal?: AbortSignal) => Promise<void>;
 
 interface TimersOptions {
   upkeep: Pick<Upkeep, 'refresh' | 'progress' | 'shareBudget'>;
-  /** When refreshes are due. */
   due: DueOptions;
   now: () => number;
   /** More tasks, with their intervals in ms. */

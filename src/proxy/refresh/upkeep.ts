@@ -8,9 +8,9 @@ import { createTrials } from '../discovery/trials.ts';
 import { createLogins } from '../pool/logins.ts';
 import { runRechecks } from '../recheck/recheck.ts';
 import type { ProxyStore } from '../store.ts';
-import { createProgress, type Progress } from './progress.ts';
-import { createRecorder, type Recorder } from './recorder.ts';
-import { createRefresh, type Refresh } from './refresh.ts';
+import { createProgress } from './progress.ts';
+import { createRecorder } from './recorder.ts';
+import { createRefresh } from './refresh.ts';
 import type { RunOptions } from './run.ts';
 
 /** What a refresh takes as it is. */
@@ -35,20 +35,9 @@ export interface UpkeepOptions
   checksPerHour?: number | undefined;
 }
 
-/** Keeps the pool accurate with refreshes, rechecks and discovery, within one budget. */
-export interface Upkeep {
-  recorder: Recorder;
-  refresh: Refresh;
-  progress: Progress;
-  /** Exchanges with other copies of the server how much of the budget each uses. */
-  shareBudget(): Promise<void>;
-  /** Rechecks and discovers until the signal aborts. Resolves when running checks have ended. */
-  run(signal: AbortSignal): Promise<unknown>;
-}
-
 const CHECKS_PER_HOUR = 100_000;
 
-export function createUpkeep(options: UpkeepOptions): Upkeep {
+export function createUpkeep(options: UpkeepOptions) {
   const { state, checker, sources, clock, random, log, concurrency } = options;
   const newId = () => `${clock.now().toString(36)}${Math.floor(random() * 36 ** 4).toString(36)}`;
   const budget = createCheckBudget(clock, options.checksPerHour ?? CHECKS_PER_HOUR);
@@ -72,8 +61,13 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     recorder,
     refresh,
     progress,
+    /** Exchanges with other copies of the server how much of the budget each uses. */
     shareBudget: createFleetBudget({ state, budget, clock, copy: newId() }),
-    run: (signal) =>
+    /** Rechecks and discovers until the signal aborts. Resolves when running checks have ended. */
+    run: (signal: AbortSignal) =>
       Promise.all([runRechecks({ ...options, recorder, budget }, signal), discovery.run(signal)]),
   };
 }
+
+/** Keeps the pool accurate with refreshes, rechecks and discovery, within one budget. */
+export type Upkeep = ReturnType<typeof createUpkeep>;

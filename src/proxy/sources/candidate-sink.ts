@@ -30,20 +30,6 @@ export interface Tally {
   rejected: number;
 }
 
-/** Receives what the parsers of all formats extract, decides what is accepted, and counts. */
-export interface CandidateSink {
-  readonly tally: Tally;
-  /**
-   * Takes an entry as text: `[scheme://]ip:port[tail]` in `text[start, end)`. Returns false, and counts
-   * nothing, if it is not one.
-   */
-  entry(text: string, start: number, end: number): boolean;
-  /** Takes an entry in parts. `said` takes precedence over what the address itself says. */
-  parts(address: string, port: string, said: Said): boolean;
-  /** Counts an entry that could not be read, and its line if the format has lines. */
-  reject(line?: number, text?: string): void;
-}
-
 /** What a list says about an address in separate fields. */
 interface Said {
   protocols: readonly Protocol[];
@@ -67,7 +53,7 @@ export function createCandidateSink({
   onCandidate,
   onPaid,
   onReject,
-}: CandidateSinkOptions): CandidateSink {
+}: CandidateSinkOptions) {
   const tally: Tally = { found: 0, rejected: 0 };
   const rules: EntryRules = { allowPrivate, logins };
   const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null, login: null, tls: false };
@@ -89,12 +75,17 @@ export function createCandidateSink({
 
   return {
     tally,
-    entry(text, start, end) {
+    /**
+     * Takes an entry as text: `[scheme://]ip:port[tail]` in `text[start, end)`. Returns false, and counts nothing, if
+     * it is not one.
+     */
+    entry(text: string, start: number, end: number): boolean {
       if (!readEndpoint(text, start, end, rules, read)) return false;
       take(read.protocol, read.country);
       return true;
     },
-    parts(address, port, { protocols, country, login = null }) {
+    /** Takes an entry in parts. `said` takes precedence over what the address itself says. */
+    parts(address: string, port: string, { protocols, country, login = null }: Said): boolean {
       const bare = address.trim();
       if (bare.length > LONGEST_ADDRESS || port.length > LONGEST_ADDRESS) return false;
       const text = hasPort(bare) ? bare : withPort(bare, port);
@@ -106,12 +97,16 @@ export function createCandidateSink({
       for (const said of protocols) take(said, country ?? read.country);
       return true;
     },
-    reject(line, text = '') {
+    /** Counts an entry that could not be read, and its line if the format has lines. */
+    reject(line?: number, text = ''): void {
       tally.rejected++;
       if (line !== undefined) onReject?.(line, text);
     },
   };
 }
+
+/** Receives what the parsers of all formats extract, decides what is accepted, and counts. */
+export type CandidateSink = ReturnType<typeof createCandidateSink>;
 
 /** Reports whether an address has a port. For IPv6, where colons prove nothing, it follows the bracket. */
 function hasPort(address: string): boolean {

@@ -1,7 +1,6 @@
 import type { Protocol } from '../proxy.ts';
 import type { Source, SourceFormat } from './source.ts';
 
-/** A publisher of lists. */
 interface Provider {
   name: string;
   /** `{list}` is replaced by the keys of `lists`. */

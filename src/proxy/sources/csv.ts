@@ -40,7 +40,6 @@ export function columnsOf(line: string): { separator: string; names: string[] | 
   return { separator, names: names.some((name) => ADDRESS_FIELDS.includes(name)) ? names : null };
 }
 
-/** Maximum number of cells of a row that are read. */
 const MOST_CELLS = 64;
 
 function cut(line: string, separator: string): string[] {

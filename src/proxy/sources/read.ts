@@ -220,16 +220,6 @@ interface Remembered extends Validators, Tally {
   entries: Rows;
 }
 
-/** Remembers, in bounded memory, the contents of lists whose servers can say that they have not changed. */
-interface ListMemory {
-  get(name: string): Remembered | null;
-  /**
-   * Collects the entries of a list while it is read. Returns `null` if there is no room, or the server sends
-   * no validators.
-   */
-  gather(name: string, validators: Validators): Gathering | null;
-}
-
 interface Gathering {
   add(kind: Kind, ip: string, port: number, country: string | null): void;
   /** Keeps the entries, because the list was read to its end. */
@@ -239,8 +229,11 @@ interface Gathering {
 /** Validators are sent back unchanged. */
 const MAX_VALIDATOR = 512;
 
-/** @param most entries of all lists together, 12 bytes each. */
-function createListMemory(most: number): ListMemory {
+/**
+ * Remembers, in bounded memory, the contents of lists whose servers can say that they have not changed.
+ * @param most entries of all lists together, 12 bytes each.
+ */
+function createListMemory(most: number) {
   const lists = new Map<string, Remembered>();
   let held = 0;
 
@@ -250,11 +243,15 @@ function createListMemory(most: number): ListMemory {
   }
 
   return {
-    get(name) {
+    get(name: string): Remembered | null {
       const known = lists.get(name) ?? null;
       return known && performance.now() - known.readAt < REPLAYED_MS ? known : null;
     },
-    gather(name, validators) {
+    /**
+     * Collects the entries of a list while it is read. Returns `null` if there is no room, or the server sends no
+     * validators.
+     */
+    gather(name: string, validators: Validators): Gathering | null {
       forget(name);
       const { etag, lastModified } = validators;
       if (etag === null && lastModified === null) return null;

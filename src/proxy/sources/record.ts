@@ -34,7 +34,6 @@ const PASSWORD_FIELDS = ['password', 'pass'];
 /** Nested objects in which lists describe the address. */
 const NESTED_FIELDS = ['geolocation', 'ip_data', 'location', 'geo'];
 
-/** Maximum number of ports of one address. */
 const MOST_PORTS = 64;
 
 /**

@@ -13,34 +13,6 @@ export interface SiteFacts extends Counts {
 /** What was observed of a site since its news were taken, the latest last. */
 type SiteNews = [proxy: string, reached: boolean][];
 
-/**
- * Learns which proxies reach which sites. Each site has its own block list, so a proxy that works elsewhere
- * may be useless for it. Thompson sampling (choosing by a draw from the likely chances) finds proxies that
- * work, and keeps trying others now and then.
- */
-export interface Sites {
-  /** Records whether a proxy has reached a site. */
-  observe(site: string, proxy: string, reached: boolean): void;
-  /** Reports whether anything is known about the site. */
-  knows(site: string): boolean;
-  /** Draws from the likely chances that the proxy reaches the site. `prior`: its chance with any site. */
-  draw(site: string, proxy: string, prior: number): number;
-  /** Returns the mean of these chances. */
-  chance(site: string, proxy: string, prior: number): number;
-  /** Returns what is known about a site, or `null`. */
-  facts(site: string): SiteFacts | null;
-  /** Returns the names of all sites, the most recently observed last. */
-  names(): string[];
-  /** True if something was observed since the news were taken. */
-  readonly hasNews: boolean;
-  /** Takes up to this many sites' observations to share them with other copies, those without recent ones first. */
-  takeNews(most: number): Map<string, SiteNews>;
-  /** Puts back news that could not be shared. */
-  returnNews(news: ReadonlyMap<string, SiteNews>): void;
-  /** Replaces what is known about a site by the shared knowledge, plus the news not shared yet. */
-  replace(site: string, facts: SiteFacts): void;
-}
-
 /** The least recently observed sites and pairs beyond this are forgotten. */
 export const MOST_SITES = 500;
 const MOST_PAIRS = 400;
@@ -70,7 +42,7 @@ export function firstToGo(names: Iterable<string>, ownerOf: OwnerOf): string | u
   return byOwner.toSorted((one, other) => other.length - one.length)[0]?.[0];
 }
 
-export function createSites({ random, shared = false, ownerOf }: SitesOptions): Sites {
+export function createSites({ random, shared = false, ownerOf }: SitesOptions) {
   const sites = new Map<string, SiteFacts>();
   let news = new Map<string, SiteNews>();
 
@@ -85,48 +57,57 @@ export function createSites({ random, shared = false, ownerOf }: SitesOptions): 
   }
 
   return {
-    get hasNews() {
+    /** True if something was observed since the news were taken. */
+    get hasNews(): boolean {
       return news.size > 0;
     },
-    knows: (site) => sites.has(site),
+    /** Reports whether anything is known about the site. */
+    knows: (site: string) => sites.has(site),
 
-    observe(site, proxy, reached) {
+    observe(site: string, proxy: string, reached: boolean): void {
       note(touch(sites, site, MOST_SITES, newSite, ownerOf), proxy, reached);
       if (!shared) return;
       const fresh = touch(news, site, MOST_SITES, (): SiteNews => [], ownerOf);
       if (fresh.push([proxy, reached]) > MOST_NEWS) fresh.shift();
     },
 
-    draw(site, proxy, prior) {
+    /** Draws from the likely chances that the proxy reaches the site. `prior`: its chance with any site. */
+    draw(site: string, proxy: string, prior: number): number {
       const { a, b } = shape(site, proxy, prior);
       return drawBeta(a, b, random);
     },
 
-    chance(site, proxy, prior) {
+    /** Returns the mean of these chances. */
+    chance(site: string, proxy: string, prior: number): number {
       const { a, b } = shape(site, proxy, prior);
       return a / (a + b);
     },
 
-    facts(site) {
+    /** Returns what is known about a site, or `null`. */
+    facts(site: string): SiteFacts | null {
       const known = sites.get(site);
       return known ? copyOf(known) : null;
     },
+    /** Returns the names of all sites, the most recently observed last. */
     names: () => [...sites.keys()],
 
-    takeNews(most) {
+    /** Takes up to this many sites' observations to share them with other copies, those without recent ones first. */
+    takeNews(most: number): Map<string, SiteNews> {
       const taken = new Map([...news].slice(0, most));
       for (const site of taken.keys()) news.delete(site);
       return taken;
     },
 
-    returnNews(older) {
+    /** Puts back news that could not be shared. */
+    returnNews(older: ReadonlyMap<string, SiteNews>): void {
       const newer = news;
       news = new Map(older);
       for (const [site, fresh] of newer)
         news.set(site, [...(news.get(site) ?? []), ...fresh].slice(-MOST_NEWS));
     },
 
-    replace(site, shared) {
+    /** Replaces what is known about a site by the shared knowledge, plus the news not shared yet. */
+    replace(site: string, shared: SiteFacts): void {
       const facts = copyOf(shared);
       for (const [proxy, reached] of news.get(site) ?? []) note(facts, proxy, reached);
       // What others know takes no place of what this copy has yet to tell.
@@ -136,6 +117,13 @@ export function createSites({ random, shared = false, ownerOf }: SitesOptions): 
     },
   };
 }
+
+/**
+ * Learns which proxies reach which sites. Each site has its own block list, so a proxy that works elsewhere may be
+ * useless for it. Thompson sampling (choosing by a draw from the likely chances) finds proxies that work, and keeps
+ * trying others now and then.
+ */
+export type Sites = ReturnType<typeof createSites>;
 
 /** Returns the share of good results, given a prior. */
 function meanOf({ good, bad }: Counts): number {

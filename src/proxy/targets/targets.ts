@@ -37,31 +37,11 @@ export interface TargetFacts {
   facts: SiteFacts | null;
 }
 
-/** Knows which proxies of the pool work for which sites. */
-export interface Targets {
-  /**
-   * Returns the matches, those most likely to reach the target first.
-   * @throws {AppError} `invalid_parameter` if the target is invalid.
-   */
-  list(
-    query: RankedQuery & { offset: number; limit: number },
-  ): Promise<{ items: ProxyRecord[]; total: number }>;
-  /** Returns all matches in batches. Throws like `list`. */
-  all(query: Omit<RankedQuery, 'uniqueExit'>): AsyncIterable<ProxyRecord[]>;
-  /** Records that a trusted client has tried a proxy with a target. An invalid target is ignored. */
-  reported(witness: Witness, proxy: Endpoint, target: string | undefined, reached: boolean): void;
-  /** Returns the configured sites in the order of the settings, then all others that anyone has used, by name. */
-  known(): TargetFacts[];
-  /** Starts to probe and to share. */
-  start(): void;
-  stop(): Promise<void>;
-}
-
 const EXCHANGE_MS = 5_000;
 /** Maximum number of exchanges at shutdown. */
 const LAST_EXCHANGES = 10;
 
-export function createTargets(options: TargetsOptions): Targets {
+export function createTargets(options: TargetsOptions) {
   const { testimony, named, store, onError } = options;
   const siteByName = sitesByName(named);
   const kept = new Set(siteByName.values());
@@ -103,7 +83,16 @@ export function createTargets(options: TargetsOptions): Targets {
   }
 
   return {
-    async list({ uniqueExit, offset, limit, ...query }) {
+    /**
+     * Returns the matches, those most likely to reach the target first.
+     * @throws {AppError} `invalid_parameter` if the target is invalid.
+     */
+    async list({
+      uniqueExit,
+      offset,
+      limit,
+      ...query
+    }: RankedQuery & { offset: number; limit: number }): Promise<{ items: ProxyRecord[]; total: number }> {
       const wanted = uniqueExit ? Number.POSITIVE_INFINITY : offset + limit;
       const records = ranked(query, wanted);
       const isFirst = uniqueExit ? createExitFilter() : null;
@@ -120,14 +109,17 @@ export function createTargets(options: TargetsOptions): Targets {
       return { items, total };
     },
 
-    all: (query) => ranked(query, Number.POSITIVE_INFINITY),
+    /** Returns all matches in batches. Throws like `list`. */
+    all: (query: Omit<RankedQuery, 'uniqueExit'>) => ranked(query, Number.POSITIVE_INFINITY),
 
-    reported(witness, proxy, target, reached) {
+    /** Records that a trusted client has tried a proxy with a target. An invalid target is ignored. */
+    reported(witness: Witness, proxy: Endpoint, target: string | undefined, reached: boolean): void {
       const site = siteOrNull(target);
       if (site !== null) testimony.observe(witness, site, proxyKeyOf(proxy), reached);
     },
 
-    known() {
+    /** Returns the configured sites in the order of the settings, then all others that anyone has used, by name. */
+    known(): TargetFacts[] {
       const ours = named.map((target) => {
         const site = siteOf(new URL(target.url).hostname);
         return { named: target, site, facts: common.facts(site) };
@@ -139,13 +131,14 @@ export function createTargets(options: TargetsOptions): Targets {
       return [...ours, ...others];
     },
 
-    start() {
+    /** Starts to probe and to share. */
+    start(): void {
       first = exchange().catch(onError);
       repetitions = [every(EXCHANGE_MS, exchange, onError)];
       if (named.length > 0) repetitions.push(every(PROBE_GAP_MS, probe, onError));
     },
 
-    async stop() {
+    async stop(): Promise<void> {
       await first;
       await Promise.all(repetitions.map((repetition) => repetition.stop()));
       for (let left = LAST_EXCHANGES; left > 0 && (common.hasNews || own.hasNews); left--)
@@ -153,3 +146,6 @@ export function createTargets(options: TargetsOptions): Targets {
     },
   };
 }
+
+/** Knows which proxies of the pool work for which sites. */
+export type Targets = ReturnType<typeof createTargets>;

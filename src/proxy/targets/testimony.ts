@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../lib/bounded-map.ts';
-import { createSites, type SiteFacts, type Sites } from './sites.ts';
+import { createSites, type SiteFacts } from './sites.ts';
 
 /** Whom a result belongs to. */
 export interface Witness {
@@ -7,25 +7,6 @@ export interface Witness {
   id: string;
   /** True for the operator, whose results count for all. */
   speaksForAll: boolean;
-}
-
-/** What accounts have seen of sites. What one of them says changes nothing for another one; what several say does. */
-export interface Testimony {
-  /** What several accounts, or the operator, have seen. */
-  readonly common: Sites;
-  /** What each account has seen, by `ownName`. */
-  readonly own: Sites;
-  /** Records whether an account has reached a site through a proxy. */
-  observe(witness: Witness, site: string, proxy: string, reached: boolean): void;
-  /**
-   * Returns a draw from the likely chances that a proxy reaches the site, or `undefined` if the account may know
-   * nothing about it. `prior`: its chance with any site.
-   */
-  drawAt(witness: Witness, site: string): ((proxy: string, prior: number) => number) | undefined;
-  /** Returns what an account may know about a site, `null` if that is nothing. Without an account: what all may know. */
-  facts(witness: Witness | null, site: string): SiteFacts | null;
-  /** Returns what anyone has seen of sites, for the operator's eyes. */
-  all(): ReadonlyMap<string, SiteFacts>;
 }
 
 interface TestimonyOptions {
@@ -41,30 +22,41 @@ const ownName = ({ id }: Witness, site: string) => `${site} ${id}`;
 /** Returns the account of a site's name in `own`, which contains no blank itself. */
 export const accountOf = (name: string) => name.slice(name.indexOf(' ') + 1);
 
-export function createTestimony({ random, monotonic, shared = false }: TestimonyOptions): Testimony {
+export function createTestimony({ random, monotonic, shared = false }: TestimonyOptions) {
   const common = createSites({ random, shared });
   const own = createSites({ random, shared, ownerOf: accountOf });
   const agreement = createAgreement(monotonic);
 
   return {
+    /** What several accounts, or the operator, have seen. */
     common,
+    /** What each account has seen, by `ownName`. */
     own,
-    observe(witness, site, proxy, reached) {
+    /** Records whether an account has reached a site through a proxy. */
+    observe(witness: Witness, site: string, proxy: string, reached: boolean): void {
       if (!witness.speaksForAll) own.observe(ownName(witness, site), proxy, reached);
       const isAgreed = agreement.note(`${site} ${proxy}`, witness.id, reached);
       if (isAgreed || witness.speaksForAll) common.observe(site, proxy, reached);
     },
-    drawAt(witness, site) {
+    /**
+     * Returns a draw from the likely chances that a proxy reaches the site, or `undefined` if the account may know
+     * nothing about it. `prior`: its chance with any site.
+     */
+    drawAt(witness: Witness, site: string): ((proxy: string, prior: number) => number) | undefined {
       const name = ownName(witness, site);
       const isShared = common.knows(site);
       if (!own.knows(name)) return isShared ? (proxy, prior) => common.draw(site, proxy, prior) : undefined;
       return (proxy, prior) => own.draw(name, proxy, isShared ? common.chance(site, proxy, prior) : prior);
     },
-    facts(witness, site) {
+    /**
+     * Returns what an account may know about a site, `null` if that is nothing. Without an account: what all may know.
+     */
+    facts(witness: Witness | null, site: string): SiteFacts | null {
       const seen = witness === null ? null : own.facts(ownName(witness, site));
       return together(common.facts(site), seen);
     },
-    all() {
+    /** Returns what anyone has seen of sites, for the operator's eyes. */
+    all(): ReadonlyMap<string, SiteFacts> {
       const found = new Map<string, SiteFacts | null>();
       for (const name of own.names()) {
         const [site = ''] = name.split(' ', 1);
@@ -76,6 +68,9 @@ export function createTestimony({ random, monotonic, shared = false }: Testimony
     },
   };
 }
+
+/** What accounts have seen of sites. What one of them says changes nothing for another one; what several say does. */
+export type Testimony = ReturnType<typeof createTestimony>;
 
 function together(one: SiteFacts | null, other: SiteFacts | null): SiteFacts | null {
   if (one === null || other === null) return one ?? other;
@@ -94,29 +89,23 @@ const MOST_VOICES = 4;
 /** Accounts agree if they have seen the same within this time. */
 const AGREEMENT_MS = 60 * 60_000;
 
-/** Notes what accounts have seen, and finds out on what several agree. */
-export interface Agreement {
-  /**
-   * Notes what an account has seen. Returns true if another one has seen the same. What an account repeats counts once,
-   * until another one has spoken.
-   */
-  note(key: string, account: string, good: boolean): boolean;
-  /** Returns what most accounts have seen, but at least two; `null` if there is no such opinion. */
-  opinion(key: string): 'good' | 'bad' | null;
-}
-
-export function createAgreement(monotonic: () => number): Agreement {
+export function createAgreement(monotonic: () => number) {
   const voices = new BoundedMap<string, { account: string; good: boolean; at: number }[]>(MOST_OPINIONS);
   const latest = (key: string) => (voices.get(key) ?? []).filter(({ at }) => monotonic() - at < AGREEMENT_MS);
 
   return {
-    note(key, account, good) {
+    /**
+     * Notes what an account has seen. Returns true if another one has seen the same. What an account repeats counts
+     * once, until another one has spoken.
+     */
+    note(key: string, account: string, good: boolean): boolean {
       const heard = latest(key);
       const others = heard.filter((voice) => voice.account !== account);
       voices.set(key, [...others.slice(1 - MOST_VOICES), { account, good, at: monotonic() }]);
       return heard.at(-1)?.account !== account && others.some((voice) => voice.good === good);
     },
-    opinion(key) {
+    /** Returns what most accounts have seen, but at least two; `null` if there is no such opinion. */
+    opinion(key: string): 'good' | 'bad' | null {
       const heard = latest(key);
       const good = heard.filter((voice) => voice.good).length;
       const bad = heard.length - good;
@@ -125,3 +114,6 @@ export function createAgreement(monotonic: () => number): Agreement {
     },
   };
 }
+
+/** Notes what accounts have seen, and finds out on what several agree. */
+export type Agreement = ReturnType<typeof createAgreement>;

@@ -66,7 +66,6 @@ export function showForAWhile(button, words, done) {
 }
 
 /**
- * Creates a button that copies a text.
  * @param {string} label
  * @param {'copy' | 'copy-link'} style
  * @param {string} text

@@ -21,7 +21,6 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
- * Creates a button.
  * @param {string} label
  * @param {string} style its classes
  * @param {EventListener} click

@@ -1,6 +1,5 @@
 // @ts-check
 
-/** Key of the token for uploads. */
 export const TOKEN_KEY = 'picpool-token';
 
 /** @typedef {'localStorage' | 'sessionStorage'} Area */

@@ -4,7 +4,6 @@ import { keep, recall } from './kept.js';
 
 /** @typedef {import('./share.js').Shared} Shared */
 
-/** Width of a linked thumbnail. */
 const THUMBNAIL = 640;
 
 /** @param {Shared} image */

@@ -68,7 +68,6 @@ export function showAlbums() {
 }
 
 /**
- * Returns a button that copies a link.
  * @param {string} url
  * @param {string} name
  */

@@ -27,7 +27,6 @@ function tell(...parts) {
   announce(result.textContent ?? '');
 }
 
-/** Returns the whole list of this browser. */
 const wholeList = () => JSON.stringify({ pictures: readMine(), albums: readAlbums() });
 
 /**

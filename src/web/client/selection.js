@@ -15,7 +15,6 @@ let ids = new Set();
 /** The checkbox that was clicked last, from which a click with Shift extends. */
 let anchor = '';
 
-/** Shows what is selected. */
 function show() {
   const count = selected().length;
   ids = new Set(selected().map(({ value }) => value));

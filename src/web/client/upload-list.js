@@ -228,7 +228,6 @@ function copyWhenDone(upload) {
   );
 }
 
-/** Shows the state of all uploads. */
 function show() {
   const total = uploads.length;
   const done = inState('done').length;

@@ -5,37 +5,11 @@ const DAY_MS = 24 * HOUR_MS;
 /** A text for each plural form of its language, with `#` in place of the number. */
 export type Plural = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
 
-/** How a language writes numbers, times, names and counts. Times are in UTC. */
-export interface Formats {
-  /** `1,234`. */
-  number(value: number): string;
-  /** `41%` for a share from 0 to 1, with a decimal if that helps. */
-  percent(share: number): string;
-  /** `1 picture`, `1,234 pictures`. */
-  plural(count: number, texts: Plural): string;
-  /** `5 minutes ago`; `just now` below a minute. */
-  age(ms: number): string;
-  /** `3 hours`, in the largest unit that fits at least once. */
-  duration(ms: number): string;
-  /** `Feb 1, 2026`. */
-  date(ms: number): string;
-  /** `Feb 1, 2026, 08:05`. */
-  dateTime(ms: number): string;
-  /** `Feb 1`. */
-  day(ms: number): string;
-  /** `08:05`. */
-  time(ms: number): string;
-  /** `JPEG, PNG, or GIF`. */
-  anyOf(items: readonly string[]): string;
-  /** The name of a country by its two-letter code; `ZZ` has none. */
-  country(code: string): string;
-}
-
 /**
- * Returns the formats of a language; `justNow` is a text that `Intl` does not have. Each formatter takes some ms to
- * create, so it is created on first use.
+ * Returns how a language writes numbers, times, names and counts, with times in UTC; `justNow` is a text that `Intl` does
+ * not have. Each formatter takes some ms to create, so it is created on first use.
  */
-export function createFormats(language: string, justNow: string): Formats {
+export function createFormats(language: string, justNow: string) {
   const number = once(() => new Intl.NumberFormat(language));
   const percent = once(() => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 }));
   const rules = once(() => new Intl.PluralRules(language));
@@ -58,25 +32,36 @@ export function createFormats(language: string, justNow: string): Formats {
   const time = times({ hour: '2-digit', minute: '2-digit' });
 
   return {
-    number: (value) => number().format(value),
-    percent: (share) => percent().format(share),
-    plural: (count, texts) =>
+    /** `1,234`. */
+    number: (value: number) => number().format(value),
+    /** `41%` for a share from 0 to 1, with a decimal if that helps. */
+    percent: (share: number) => percent().format(share),
+    /** `1 picture`, `1,234 pictures`. */
+    plural: (count: number, texts: Plural) =>
       (texts[rules().select(count)] ?? texts.other).replaceAll('#', number().format(count)),
-    age(ms) {
+    /** `5 minutes ago`; `just now` below a minute. */
+    age(ms: number): string {
       if (ms < MINUTE_MS) return justNow;
       const [value, unit] = inUnits(ms);
       return ages().format(-value, unit);
     },
-    duration(ms) {
+    /** `3 hours`, in the largest unit that fits at least once. */
+    duration(ms: number): string {
       const [value, unit] = inUnits(ms);
       return units[unit]().format(value);
     },
-    date: (ms) => date().format(ms),
-    dateTime: (ms) => dateTime().format(ms),
-    day: (ms) => day().format(ms),
-    time: (ms) => time().format(ms),
-    anyOf: (items) => list().format(items),
-    country(code) {
+    /** `Feb 1, 2026`. */
+    date: (ms: number) => date().format(ms),
+    /** `Feb 1, 2026, 08:05`. */
+    dateTime: (ms: number) => dateTime().format(ms),
+    /** `Feb 1`. */
+    day: (ms: number) => day().format(ms),
+    /** `08:05`. */
+    time: (ms: number) => time().format(ms),
+    /** `JPEG, PNG, or GIF`. */
+    anyOf: (items: readonly string[]) => list().format(items),
+    /** The name of a country by its two-letter code; `ZZ` has none. */
+    country(code: string): string {
       try {
         return countries().of(code) ?? code;
       } catch {
