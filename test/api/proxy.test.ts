@@ -730,3 +730,11 @@ describe('lists', () => {
     expect(await server.get<Body>('/api/sources')).toMatchObject({ sources: [{ paused_until: null }] });
   });
 });
+
+test('GET /api/judge shows the caller, signed', async () => {
+  const answer = await server.send('/api/judge?token=abc', { headers: { 'x-probe': '1' } });
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  const body = await json(answer);
+  expect(body).toMatchObject({ token: 'abc', address: '198.51.100.7', headers: { 'x-probe': '1' } });
+  expect(body.proof).toBeString();
+});

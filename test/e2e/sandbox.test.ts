@@ -66,11 +66,8 @@ withMeans.each(RUNTIMES)('on %s, a worker that a picture has taken over', (runti
     expect(full.outcomes[0]?.outcome).toMatch(/memory|refused|decoder fail/);
     for (const { outcomes } of [late, full]) expect(outcomes[1]?.outcome).toBe('succeeded');
   });
-});
 
-(withMeans === describe ? test : test.skip)(
-  'a worker gets out in those ways without the sandbox, so that they are real',
-  async () => {
+  test('gets out in those ways without the sandbox, so that they are real', async () => {
     const ways = [
       'read /etc/passwd',
       'read the database',
@@ -87,10 +84,10 @@ withMeans.each(RUNTIMES)('on %s, a worker that a picture has taken over', (runti
       'read the environment of the server',
       'take more memory than its limit',
     ];
-    const { outcomes } = await tried([process.execPath], ways, 'off');
+    const { outcomes } = await tried(program, ways, 'off');
     expect(succeeded(outcomes)).toEqual(ways);
-  },
-);
+  });
+});
 
 withMeans.each(RUNTIMES)('on %s, a server', (runtime) => {
   const LANDLOCK = 'landlock_create_ruleset,landlock_add_rule,landlock_restrict_self';

@@ -102,6 +102,13 @@ test('requests that are sent once get their share of exits that have passed a ch
   for (let n = 0; n < 20; n++) expect(await unchecked.get('-d', 'x')).toBe(unchecked.placeOf(0));
 }, 60_000);
 
+test('rotate-fast keeps to the few that have won', async () => {
+  const world = await startWorld(Array.from({ length: 20 }, () => 'http'));
+  const exits: (string | null)[] = [];
+  for (let n = 0; n < 60; n++) exits.push(await world.ask('u-rotate-fast'));
+  expect(new Set(exits).size).toBeLessThan(12);
+});
+
 test('each session has an exit of its own while there are enough, whether they begin in turn or at once', async () => {
   // As many as all of these requests can try: on a busy machine each may have a second one join.
   const world = await startWorld(
