@@ -10,8 +10,8 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
     'a clock that is ahead makes every picture idle',
     [
       `${IMAGE}/maintenance/service-time.ts`,
-      'servedFor: async (ms) => cutoff(await current(), ms),',
-      'servedFor: async (ms) => now() - ms,',
+      'servedFor: async (ms: number) => cutoff(await current(), ms),',
+      'servedFor: async (ms: number) => now() - ms,',
     ],
     [`${IMAGE}/maintenance/service-time.ts`, 'if (doubt === null) return null;', 'return null;'],
   ),
