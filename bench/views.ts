@@ -6,9 +6,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { mixViews } from '../test/support/images/view-mix.ts';
 import { startFleet } from '../test/support/servers/fleet.ts';
 import { startRedis } from '../test/support/stores/services.ts';
-import { mixViews } from './images/view-mix.ts';
 
 const [asks = '10000', seed = '1', runtime = 'bun'] = process.argv.slice(2);
 

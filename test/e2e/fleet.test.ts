@@ -3,6 +3,7 @@ import { absent } from '../support/absent.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { type RefreshWorld, startRefreshWorld } from '../support/farm/refresh-world.ts';
 import { loseEverywhere } from '../support/images/gone-picture.ts';
+import { mixViews } from '../support/images/view-mix.ts';
 import { json } from '../support/json.ts';
 import { eventsOf } from '../support/servers/events.ts';
 import { type Copy, type Fleet, startFleet } from '../support/servers/fleet.ts';
@@ -115,6 +116,13 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('a fleet of three 
     };
     // On a busy machine Redis answers late, and a copy counts for itself meanwhile.
     await until(guess, 120_000);
+  });
+
+  // On Bun, see limited-views.test.ts.
+  test('a view that breaks is given back on Deno too, and pictures come whole as often as allowed', async () => {
+    const { faults, counts } = await mixViews(fleet.copies.slice(1, 2), 90, 21);
+    expect(faults).toEqual([]);
+    expect(counts.broken).toBeGreaterThan(30);
   });
 
   test('a refresh is one job, whose progress every copy shows and tells', async () => {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { photo } from '../../test/support/images/images.ts';
-import { createRandom } from '../../test/support/random.ts';
+import { createRandom } from '../random.ts';
+import { photo } from './images.ts';
 
 /** Some three transfers of a picture break. */
 const ASKS_EACH = 6;
@@ -13,44 +13,17 @@ const AT_ONCE = 24;
  */
 const LATE_MS = 200;
 
-export interface ViewMix {
-  pictures: number;
-  /** How often each kind of ask was made. */
-  counts: Record<string, number>;
-  /** How often pictures came whole, and how often they might have. */
-  whole: number;
-  allowed: number;
-  /** How many transfers broke too late to be sure that their view was given back. */
-  late: number;
-  /** A sentence for each picture that came whole too often or not often enough, and for each answer with parts of one. */
-  faults: string[];
-}
-
-interface Picture {
-  path: string;
-  page: string;
-  size: number;
-  most: number;
-  whole: number;
-  broken: number;
-  late: number;
-}
-
 /**
  * Asks the copies of a server for pictures that may be seen one to five times: whole reads, HEAD, ranges, smaller versions, other
  * formats, previewers, true and forged, and transfers that break meet at random, several at once. Then reads what is left.
  */
-export async function mixViews(
-  copies: readonly { url: string }[],
-  asks: number,
-  seed: number,
-): Promise<ViewMix> {
+export async function mixViews(copies: readonly { url: string }[], asks: number, seed: number) {
   const random = createRandom(seed);
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const faults: string[] = [];
   const counts: Record<string, number> = {};
 
-  async function upload(bytes: Uint8Array<ArrayBuffer>): Promise<Picture> {
+  async function upload(bytes: Uint8Array<ArrayBuffer>) {
     const most = 1 + Math.floor(random() * 5);
     const answer = await fetch(`${pick(copies).url}/api/upload?format=png&max_views=${most}`, {
       method: 'POST',
@@ -67,6 +40,8 @@ export async function mixViews(
       late: 0,
     };
   }
+
+  type Picture = Awaited<ReturnType<typeof upload>>;
 
   /** Reads all that comes; counts it where it was whole. */
   async function read(picture: Picture, path: string, headers: Record<string, string> = {}): Promise<number> {
@@ -154,10 +129,14 @@ export async function mixViews(
   );
   return {
     pictures: pictures.length,
+    /** How often each kind of ask was made. */
     counts,
+    /** How often pictures came whole, and how often they might have. */
     whole: pictures.reduce((sum, one) => sum + one.whole, 0),
     allowed: pictures.reduce((sum, one) => sum + one.most, 0),
+    /** How many transfers broke too late to be sure that their view was given back. */
     late: pictures.reduce((sum, one) => sum + one.late, 0),
+    /** A sentence for each picture that came whole too often or not often enough, and for each answer with parts of one. */
     faults,
   };
 }
