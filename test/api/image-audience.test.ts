@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { AppError, inEnglish } from '../../src/errors.ts';
 import { createImageService, type ImageEvent } from '../../src/image/service.ts';
-import type { ImageStore } from '../../src/image/store.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
@@ -157,24 +155,6 @@ describe('an expiry', () => {
     // Another copy than those that removed them had made the smaller versions.
     expect(await host.state.get('image-version-bytes')).toBe('0');
     await Promise.all(copies.map((copy) => copy.stop()));
-  });
-
-  test('takes the files also where the answer of the store was lost', async () => {
-    const images = {
-      ...host.images,
-      async removeEnded(...asked: Parameters<ImageStore['removeEnded']>): Promise<boolean> {
-        await host.images.removeEnded(...asked);
-        throw new AppError('unavailable', inEnglish('The answer was lost.'));
-      },
-    };
-    const service = await createImageService({ ...host, images });
-    await upload('expires_in=10m');
-    host.clock.ms += 10 * 60_000;
-    await service.removeEnded();
-    expect(await host.files()).toHaveLength(1);
-    await service.removeEnded();
-    expect(await host.files()).toEqual([]);
-    await service.stop();
   });
 
   test('tells a person in a page', async () => {

@@ -189,7 +189,10 @@ describe('the page that deletes', () => {
     expect(asked.status).toBe(200);
     expect(asked.headers.get('cache-control')).toBe('private, no-store');
     expect(asked.headers.get('referrer-policy')).toBe('same-origin');
-    expect(await asked.text()).toContain(`action="/i/${image.id}/delete?deleted"`);
+    const form = /<form[^>]*>[\s\S]*<\/form>/.exec(await asked.text())?.[0];
+    expect(form).toContain(`method="post" action="/i/${image.id}/delete?deleted"`);
+    expect(form).toContain(`<input type="hidden" name="token" value="${image.delete_token}">`);
+    expect(form).toContain(' type="submit">');
     expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
 
     const done = await submit(image.id, image.delete_token);

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo, LookupFunction } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { openRecords } from '../../adapters/open.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { createUrlFetcher } from '../../src/image/upload/from-url.ts';
 import type { Bucket } from '../../src/lib/rate-limiter.ts';
-import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { icon } from '../support/images/bitmap-files.ts';
@@ -35,7 +33,6 @@ const PAGES: Record<string, RequestListener> = {
   '/sea%20side.png': (_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(PNG),
   '/untyped': (_, response) => response.end(PNG),
   '/moved': (_, response) => response.writeHead(302, { location: '/sea%20side.png' }).end(),
-  '/away': (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/a.png' }).end(),
   '/page': (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
   '/lie': (_, response) =>
     endless(response.writeHead(200, { 'content-type': 'image/png' }), Buffer.alloc(65_536, 97)),
@@ -316,56 +313,6 @@ describe('clients of other services', () => {
 });
 
 describe('what is not public is not fetched', () => {
-  const signal = new AbortController().signal;
-  const resolvesTo =
-    (next: () => string): LookupFunction =>
-    (_name, options, callback) => {
-      const address = next();
-      if (options.all) callback(null, [{ address, family: 4 }]);
-      else callback(null, address, 4);
-    };
-
-  test('by address, by name, after a redirect, and when a name changes', () =>
-    withFolder(async (folder) => {
-      const { port } = new URL(at);
-      let asked = 0;
-      // One address stands for a public one.
-      const fetch = createSafeFetch({
-        allowPrivate: false,
-        permits: (address) => address === '127.0.0.1' && asked !== 2,
-        lookup: resolvesTo(() => (asked++ === 0 ? '127.0.0.1' : '127.0.0.2')),
-      });
-      const fetcher = createUrlFetcher({ fetch, folder, maxBytes: 10_000 });
-      const faultOf = (url: string) =>
-        fetcher
-          .fetch(url, 'client', signal, async () => {})
-          .then(
-            ({ filename }) => filename,
-            (error: Error) => error.message,
-          );
-      expect(await faultOf(`http://rebind.example:${port}/untyped`)).toBe('untyped');
-      expect(await faultOf(`http://rebind.example:${port}/untyped`)).toBe(REFUSED);
-      asked = 0;
-      expect(await faultOf(`http://127.0.0.3:${port}/untyped`)).toBe(REFUSED);
-      expect(await faultOf('http://[::1]/a.png')).toBe(REFUSED);
-      expect(await faultOf('http://169.254.169.254/latest/meta-data')).toBe(REFUSED);
-      const strict = createUrlFetcher({
-        fetch: createSafeFetch({
-          allowPrivate: false,
-          permits: (address) => address === '127.0.0.9',
-          lookup: resolvesTo(() => '127.0.0.9'),
-        }),
-        folder,
-        maxBytes: 10_000,
-      });
-      const redirecting = createServer(PAGES['/away']);
-      await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.9', resolve));
-      const url = `http://public.example:${(redirecting.address() as AddressInfo).port}/`;
-      await expect(strict.fetch(url, 'client', signal, async () => {})).rejects.toThrow(REFUSED);
-      redirecting.close();
-      expect(await readdir(folder)).toHaveLength(1);
-    }));
-
   test('by the server as it is delivered, neither from itself nor from other services', () =>
     withServer({ SERVICES: 'image', IMAGE_FROM_URL: 'open' }, async (own) => {
       for (const url of [

@@ -117,20 +117,6 @@ describe('the search', () => {
     expect(names(await search('hàrböur nigh'))).toEqual(['harbour at night.png']);
   });
 
-  test('finds ids and formats', async () => {
-    const [{ id } = { id: '' }] = uploaded;
-    expect(names(await search(id))).toEqual(['Harbour.png']);
-    // These letters may be in an ID as well.
-    expect(names(await search('gif'))).toContain('last.png');
-  });
-
-  test('takes wildcards and quotes as plain text', async () => {
-    expect(names(await search('100%'))).toEqual(['hill_100%.png']);
-    expect(names(await search('l_1'))).toEqual(['hill_100%.png']);
-    for (const text of ['%', '_']) expect((await search(text)).total).toBe(1);
-    for (const text of ["'", '"', '*', 'a" OR "b']) expect((await search(text)).total).toBe(0);
-  });
-
   test.each(['', '?q=', '?page=1', `?q=${'x'.repeat(256)}`])('refuses "%s"', async (query) => {
     const answer = await host.send(`/api/search${query}`);
     expect(answer.status).toBe(400);

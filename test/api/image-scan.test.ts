@@ -342,20 +342,6 @@ describe('a picture in review', () => {
     expect(removed).toEqual(['review/short.webp']);
   });
 
-  test('is not overwritten by a copy of the server that has lost the lock meanwhile', async () => {
-    const held = new AbortController();
-    const { state, reviews } = reviewsOf([image({ id: 'of-another' })], {
-      locks: {
-        async acquire() {
-          held.abort();
-          return { token: 1, lost: held.signal, release: async () => {} };
-        },
-      },
-    });
-    await expect(reviews.hold(image({ id: 'mine' }), 'file')).rejects.toMatchObject({ code: 'unavailable' });
-    expect(state.get('image-reviews')).toBe(JSON.stringify([image({ id: 'of-another' })]));
-  });
-
   test('is reported on a page to a browser without scripts', () =>
     withScan({}, async (server) => {
       const answer = await upload(server, 'review', { accept: 'text/html' });

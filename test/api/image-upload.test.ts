@@ -185,19 +185,6 @@ describe('an upload is refused', () => {
     expect(fields).toEqual(['format', 'max_height', 'max_width', 'strip_exif']);
     expect(await host.temporaryFiles()).toEqual([]);
   });
-
-  test('for a form without the field image', async () => {
-    const body = new FormData();
-    body.set('picture', new File([png], 'x.png'));
-    const answer = await host.send('/api/upload', { method: 'POST', body });
-    expect(answer.status).toBe(400);
-  });
-
-  test('for GET', async () => {
-    const answer = await host.send('/api/upload');
-    expect(answer.status).toBe(405);
-    expect(answer.headers.get('allow')).toBe('POST');
-  });
 });
 
 describe('a store that fails', () => {

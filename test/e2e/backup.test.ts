@@ -160,6 +160,10 @@ test.each([
       expect.stringContaining('1 image left out, 1 token revoked'),
     ]);
     expect((await run(env, 'token', 'list')).stdout).toMatch(/ reused /);
+    // The log itself is in the backup, as far as it went.
+    expect((await run(env, 'log')).stdout).toMatch(
+      /^\{"id":"[\w-]+","time":"\S+","what":"token.create","subject":"token reused"/,
+    );
     const again = await startServer('bun', QUIET, env.DATA_DIR);
     expect(await listed(again.url)).toEqual([kept]);
     expect(await again.stop()).toBe(0);

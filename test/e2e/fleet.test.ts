@@ -3,7 +3,6 @@ import { absent } from '../support/absent.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { type RefreshWorld, startRefreshWorld } from '../support/farm/refresh-world.ts';
 import { loseEverywhere } from '../support/images/gone-picture.ts';
-import { shareAlbum } from '../support/images/shared-album.ts';
 import { mixViews } from '../support/images/view-mix.ts';
 import { json } from '../support/json.ts';
 import { eventsOf } from '../support/servers/events.ts';
@@ -86,14 +85,6 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('a fleet of three 
     await Promise.all(copies().map(turn));
   });
 
-  test('the balancer hands the address of the client on, and links lead back to it', async () => {
-    const { id, raw_url } = await upload(undefined);
-    expect(new URL(raw_url).origin).toBe(fleet.url);
-    expect((await fetch(raw_url)).status).toBe(200);
-    expect((await remove(id, OTHER, undefined)).status).toBe(403);
-    expect((await remove(id, UPLOADER, undefined)).status).toBe(200);
-  });
-
   test('a password, and the cookie for it, open an image at every copy', async () => {
     const { id, raw_url } = await upload(copy(0), 'password=open+sesame');
     const { pathname } = new URL(raw_url);
@@ -127,13 +118,11 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('a fleet of three 
     await until(guess, 120_000);
   });
 
-  test('an album is filled through all copies at once, and its page and its ZIP file are the same on each', () =>
-    shareAlbum(fleet));
-
-  test('pictures with few views come whole as often as allowed, whatever is asked and breaks meanwhile', async () => {
-    const { faults, counts } = await mixViews(fleet.copies, 400, 21);
+  // On Bun, see limited-views.test.ts.
+  test('a view that breaks is given back on Deno too, and pictures come whole as often as allowed', async () => {
+    const { faults, counts } = await mixViews(fleet.copies.slice(1, 2), 90, 21);
     expect(faults).toEqual([]);
-    expect(counts.broken).toBeGreaterThan(150);
+    expect(counts.broken).toBeGreaterThan(30);
   });
 
   test('a refresh is one job, whose progress every copy shows and tells', async () => {

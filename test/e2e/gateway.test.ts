@@ -107,17 +107,6 @@ describe('picpool gateway', () => {
       expect(world.seen.get('POST ?swallowed')).toBeUndefined();
     }));
 
-  test('hands on an answer of trouble when that is what every proxy brings', () =>
-    over(['http', 'http', 'http'], async (proxy) => {
-      expect(await through(proxy, '-w', '%{http_code}', `${world.http}/broken`)).toBe('out of order503');
-    }));
-
-  test('asks the next proxy where one has trouble of its own', () =>
-    over(['sick', 'http', 'http'], async (proxy) => {
-      for (let round = 0; round < 5; round++)
-        expect(await through(proxy, `${world.http}/`)).toBe(TARGET_PAGE);
-    }));
-
   test('says which proxies brought nothing, in HTTP before a strict CONNECT and in SOCKS5', () =>
     over(
       ['login', 'reset', 'hang'],
@@ -129,17 +118,6 @@ describe('picpool gateway', () => {
       },
       ['--strict-connect', '--timeout', '1s'],
     ));
-
-  test('hands on no page of a proxy that relays plain requests and lies in tunnels', () =>
-    over(['liar', 'http', 'http'], async (proxy) => {
-      for (const [scheme, times] of [
-        ['http', 12],
-        ['socks5h', 8],
-      ] as const) {
-        for (let n = 0; n < times; n++)
-          expect(await through(`${scheme}://${proxy}`, `${world.http}/`)).toBe(TARGET_PAGE);
-      }
-    }));
 
   test('answers clients at once that speak TLS or SOCKS4 to it, or take it for a server', () =>
     over(['http'], async (proxy) => {

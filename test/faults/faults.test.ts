@@ -107,30 +107,6 @@ test('256 file descriptors: more clients than that do not end the server', async
 
 describe.each(['bun', 'deno'] as const)('on %s', (runtime) => {
   test(
-    'SIGTERM under load, with open event streams: exit code 0 in time, and nothing acknowledged is lost',
-    () =>
-      withFolder(async (folder) => {
-        const server = await startServer(runtime, ENV, folder);
-        const streams = await Promise.all(
-          Array.from({ length: 20 }, () => fetch(`${server.url}/api/refresh/events`)),
-        );
-        const ends = Promise.all(streams.map((stream) => stream.text().catch(() => '')));
-        const load = startLoad(server.url, 10);
-        await load.until(10);
-        const startedAt = performance.now();
-        expect(await server.stop()).toBe(0);
-        expect(performance.now() - startedAt).toBeLessThan(40_000);
-        await ends;
-        await load.stop();
-        expect(load.unexpected).toEqual([]);
-        const again = await startServer(runtime, ENV, folder);
-        await expectAllThere(again, load.stored);
-        expect(await again.stop()).toBe(0);
-      }),
-    180_000,
-  );
-
-  test(
     'kill -9 under load: the next start needs no repair, and nothing acknowledged is lost',
     () =>
       withFolder(async (folder) => {

@@ -38,13 +38,18 @@ describe.each(['bun', 'deno'] as const)('SIGTERM on %s', (runtime) => {
       return Number(/^picpool_conversion_queue_length (\d+)/m.exec(text)?.[1] ?? 0);
     };
     await until(async () => (await queued()) >= UPLOADS - 6);
+    const events = await fetch(`${server.url}/api/refresh/events`);
     // The launcher of npm may pass on what the server got as well.
     server.kill('SIGINT');
     server.kill('SIGTERM');
     const answers = await Promise.all(uploads);
     expect(answers.map(({ status }) => status)).toEqual(Array(UPLOADS).fill(201));
     await Promise.all(answers.map((answer) => answer.body?.cancel()));
+    const answeredAt = performance.now();
     expect(await server.exited).toBe(0);
+    // Nothing waits for a client that listens.
+    expect(performance.now() - answeredAt).toBeLessThan(40_000);
+    await events.text().catch(() => '');
     await server.stop();
   }, 180_000);
 

@@ -4,17 +4,20 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { FAULTS } from '../world/faults/index.ts';
 
-/**
- * What each of two processes runs, because the machines of the gate have two cores. Of the images' next 40 worlds, only two find
- * faults that these do not: `docs/put-back.md`.
- */
+const PUT_BACK = await readFile('docs/put-back.md', 'utf8');
+
+/** The worlds that have found a fault first, of those that only their seed decides. */
+const recorded = (kind: string): string => {
+  const seeds = PUT_BACK.matchAll(new RegExp(`\\| \`${kind} --from (\\d+)\` \\|`, 'g'));
+  return [...new Set([...seeds].map(([, seed]) => Number(seed)))].toSorted((a, b) => a - b).join(',');
+};
+
+/** What each of two processes runs, because the machines of the gate have two cores. */
 const SHARES = [
-  [['images', '--from', '1', '--seeds', '32']],
+  [['images', '--only', recorded('images')]],
   [
-    ['pool', '--from', '1', '--seeds', '10'],
+    ['pool', '--only', recorded('pool')],
     ['bytes', '--from', '1', '--seeds', '100'],
-    ['images', '--from', '41', '--seeds', '1'],
-    ['images', '--from', '57', '--seeds', '1'],
   ],
 ];
 
@@ -31,7 +34,7 @@ async function worlds(...args: string[]): Promise<string> {
   return said;
 }
 
-test('no promise to users is broken in a hundred simulated worlds', async () => {
+test('no promise to users is broken in the worlds that have found a fault, and in a hundred of bytes', async () => {
   const run = async (share: string[][]) => {
     for (const args of share)
       expect(await worlds(...args)).toMatch(
@@ -39,6 +42,8 @@ test('no promise to users is broken in a hundred simulated worlds', async () => 
       );
   };
   await Promise.all(SHARES.map(run));
+  // A table that is written in another way would leave nothing to run.
+  for (const kind of ['images', 'pool']) expect(recorded(kind).split(',').length).toBeGreaterThan(5);
 }, 180_000);
 
 test('every fault can still be put back', async () => {
@@ -48,7 +53,7 @@ test('every fault can still be put back', async () => {
 });
 
 test('the same seed is the same world, to the last byte', async () => {
-  expect(await worlds('--from', '7', '--seeds', '1', '--twice')).toMatch(/, 0 broken\n$/);
+  expect(await worlds('--from', '6', '--seeds', '1', '--twice')).toMatch(/, 0 broken\n$/);
 }, 60_000);
 
 test('a world in which nothing is told of a removal is found to be broken', async () => {

@@ -46,7 +46,7 @@ describe.each(FORMATS)('a small %s that keeps its format', (format) => {
   test('is stored without what was hidden in it or behind it', async () => {
     const file = await SMALL[format]();
     const left: number[] = [];
-    for (let seed = 0; seed < 60; seed++) {
+    for (let seed = 0; seed < 28; seed++) {
       const made = await bench.convert(mutant(file, format, seed), { format: 'auto' }).catch(() => null);
       if (!made) continue;
       expect(made.bytes.includes('a secret of the uploader')).toBe(false);
@@ -60,7 +60,7 @@ describe.each(FORMATS)('a small %s that keeps its format', (format) => {
     const file = await SMALL[format]();
     for (let length = 0; length < file.length; length += Math.ceil(file.length / 400))
       bareFile(file.subarray(0, length), format, false);
-    for (let seed = 0; seed < 1200; seed++) bareFile(mutant(file, format, seed), format, seed % 2 === 0);
+    for (let seed = 0; seed < 420; seed++) bareFile(mutant(file, format, seed), format, seed % 2 === 0);
   });
 });
 

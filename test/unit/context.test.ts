@@ -53,6 +53,11 @@ describe('the origin that a client uses', () => {
     expect(contextOf(headers).reachedAt).toBe(origin);
     expect(contextOf(headers).origin).toBe(origin);
   });
+
+  test('is what a stranger asked for, whatever its headers name', () => {
+    const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'a.example' };
+    expect(contextOf(headers, CLIENT).origin).toBe('http://inside:3000');
+  });
 });
 
 describe('the id of a request', () => {

@@ -125,15 +125,6 @@ test('each session has an exit of its own while there are enough, whether they b
   expect(await Promise.all(names.map((name) => world.ask(name)))).toEqual(second);
 });
 
-test('when the exit of a session dies, all its requests move to the same one', async () => {
-  const world = await startWorld(Array.from({ length: 10 }, () => 'http'));
-  const before = await world.ask('u-session-a');
-  world.kill(before ?? '');
-  const after = await Promise.all(Array.from({ length: 8 }, () => world.ask('u-session-a')));
-  expect(new Set(after).size).toBe(1);
-  expect(after[0]).not.toBe(before);
-});
-
 test('a session keeps its exit when that becomes slower than asked for, although no other exit fits', async () => {
   const world = await startWorld(['http']);
   const [exit] = world.gateway.engine.upstreams();

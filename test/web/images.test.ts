@@ -48,19 +48,6 @@ describe('without scripts', () => {
       { ...off, expected: ANSWERED_401 },
     );
   });
-
-  test('a picture is deleted after a question', async () => {
-    const { id, delete_token } = await upload('unwanted.png');
-    await visit(
-      `/i/${id}/delete?token=${delete_token}`,
-      async (page) => {
-        await page.getByRole('button', { name: 'Delete' }).click();
-        await page.getByText('Picture deleted').waitFor();
-      },
-      off,
-    );
-    expect((await fetch(`${server.url}/i/${id}`)).status).toBe(404);
-  });
 });
 
 const PAGES: string[] = ['/', 'locked', '/docs', '/nowhere'];

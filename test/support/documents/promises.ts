@@ -85,7 +85,7 @@ export const PROMISES: readonly Promised[] = [
   },
   {
     command: /^picpool log/,
-    notRun: 'nobody has moderated here; test/e2e/audit-replay.test.ts prints a log',
+    notRun: 'nobody has moderated here; test/e2e/backup.test.ts prints a log',
   },
   { command: /^curl \S+\/api\/albums\/<album>$/, shows: /"images":\[\{[^}]*"id":"<id>"/ },
   { command: /-OJ \S+\/a\/<album>\.zip$/, shows: /^PK.*01 IMG_2041\.webp/s },
