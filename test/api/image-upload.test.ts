@@ -38,7 +38,8 @@ describe('an upload', () => {
       bbcode: `[img]http://img.example/i/${image.id}.webp[/img]`,
       delete_url: `http://img.example/i/${image.id}/delete?token=${image.delete_token}`,
     });
-    expect(answer.headers.get('location')).toBe(image.url);
+    const told = ['location', 'cache-control'].map((name) => answer.headers.get(name));
+    expect(told).toEqual([image.url, 'no-store']);
     const file = await host.send(pathOf(image.raw_url));
     expect((await file.arrayBuffer()).byteLength).toBe(image.size);
   });
