@@ -26,6 +26,7 @@ export async function startGatewayWorld() {
     if (pathname === '/large') return new Response(LARGE);
     if (pathname === '/echo') return new Response(await request.arrayBuffer());
     if (pathname === '/headers') return Response.json(Object.fromEntries(request.headers));
+    if (pathname === '/broken') return new Response('out of order', { status: 503 });
     return new Response(TARGET_PAGE, { headers: { server: 'target' } });
   }
   const http = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: answer });
