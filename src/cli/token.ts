@@ -6,9 +6,9 @@ import { readUsage, type Usage } from '../access/usage.ts';
 import { createIssuer } from '../admin/token-routes.ts';
 import { choice, rate } from '../config-values.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { formatExpiry } from '../lib/expiry.ts';
 import { readableBytes } from '../lib/format.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
+import { SECONDS } from '../lib/rates.ts';
 import { openAudit } from '../start/audit.ts';
 import { defineCommand } from './command.ts';
 import { EXIT, usageError } from './exit.ts';
@@ -91,5 +91,8 @@ function usedBy(usage: Usage | undefined): string {
 function written(bucket: Bucket | null, amountOf: (amount: number) => string): string {
   if (bucket === null) return 'none';
   const { capacity, perSecond } = bucket;
-  return `${amountOf(capacity)}/${formatExpiry(Math.round(capacity / perSecond) * 1000)}`;
+  // The division may not return quite what was typed.
+  const seconds = Number((capacity / perSecond).toPrecision(12));
+  const [unit, length] = Object.entries(SECONDS).findLast(([, each]) => seconds % each === 0) ?? ['s', 1];
+  return `${amountOf(capacity)}/${seconds / length}${unit}`;
 }

@@ -30,6 +30,7 @@ export class Gateway extends Desk implements Host {
   /** Those of which no user is known, by network and number. */
   readonly #strangers: OwnedMap<Client>;
   #count = 0;
+  #sweptAt = 0;
   readonly #timers: ReturnType<typeof setInterval>[];
   /** The first is the one that others are told of. */
   #servers: TcpServer[] = [];
@@ -123,11 +124,14 @@ export class Gateway extends Desk implements Host {
   #sweep(): void {
     const { monotonic, idleMs, lifetimeMs } = this.options;
     const now = monotonic();
+    // Otherwise this process itself has stood still, and not yet read what has come.
+    const isInTime = now - this.#sweptAt < 1.5 * SWEEP_MS;
+    this.#sweptAt = now;
     this.idle.sweep();
     for (const carrier of this.carriers) {
       if (now - carrier.movedAt > Math.min(carrier.patienceMs ?? idleMs, idleMs)) carrier.cut(true);
       else if (now - carrier.startedAt > lifetimeMs) carrier.cut();
-      else carrier.look?.(now);
+      else if (isInTime) carrier.look?.(now);
     }
     for (const client of this.#clients) {
       // Those with a carrier were cut with it.

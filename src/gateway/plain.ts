@@ -319,7 +319,9 @@ class Exchange implements Carrier, Served {
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     member.busy--;
-    const isCut = this.#answer !== null && (blame !== null || (how !== 'done' && this.#isStalled));
+    const patienceMs = how === 'left' || client.hasEnded ? CUT_MS : desk.options.idleMs;
+    const isCut =
+      this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
     if (isCut) this.#lane.ended(member, place, true, answered);
     else if (blame) this.#lane.failed(member, blame);
@@ -335,10 +337,10 @@ class Exchange implements Carrier, Served {
     }
   }
 
-  /** Whether what was announced stands still, and not because of the client. Events come in chunks, with any pause between. */
-  get #isStalled(): boolean {
+  /** Whether what was announced has stood still, and not because of the client. Events come in chunks, with any pause between. */
+  #hasStalled(ms: number): boolean {
     const { left = 0 } = this.#answer?.body ?? {};
     if (left === 0 || left === Number.POSITIVE_INFINITY || this.#clientReads) return false;
-    return this.#job.desk.options.monotonic() - this.movedAt >= CUT_MS;
+    return this.#job.desk.options.monotonic() - this.movedAt >= ms;
   }
 }

@@ -121,7 +121,7 @@ export class Tunnel implements Served {
     const { member, tookMs } = attempt;
     const { client, desk, target, voice, admission } = this.#job;
     const { account, session } = admission;
-    const { strict, monotonic } = desk.options;
+    const { strict, monotonic, idleMs } = desk.options;
     const lane = this.#lane;
     const opening = this.#opening;
     const place = formatTarget(target);
@@ -179,7 +179,8 @@ export class Tunnel implements Served {
         if (!isProven) return;
         // A pause that ended in time says nothing, so what stands still is judged by who gives up.
         const isBroken = endedBy === 'upstream';
-        const isCut = isWithin && (isBroken || monotonic() - relay.cameAt >= CUT_MS);
+        const patienceMs = endedBy === 'client' ? CUT_MS : idleMs;
+        const isCut = isWithin && (isBroken || monotonic() - relay.cameAt >= patienceMs);
         const since = isBroken ? monotonic() : relay.cameAt;
         lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });
       },

@@ -39,7 +39,8 @@ export const DEFAULT_RATES = {
 export type RateName = keyof typeof DEFAULT_RATES;
 export type Rates = Record<RateName, Bucket>;
 
-const SECONDS: Record<string, number> = { s: 1, m: MINUTE_S, h: 60 * MINUTE_S, d: 1440 * MINUTE_S };
+/** Periods by their units, the longest last. */
+export const SECONDS: Record<string, number> = { s: 1, m: MINUTE_S, h: 60 * MINUTE_S, d: 1440 * MINUTE_S };
 const UNITS: Record<string, number> = { '': 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 10, mi: 2 ** 20, gi: GIB };
 
 /**

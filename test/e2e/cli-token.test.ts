@@ -13,7 +13,9 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
     expect([early.code, early.stderr]).toEqual([2, expect.stringContaining('There is no database at')]);
     const server = await startServer('bun', {}, folder);
     try {
-      const made = await cli(['token', 'create', 'laptop', '--rate', '60/1h', '--quota', '1GiB/1d'], { env });
+      const made = await cli(['token', 'create', 'laptop', '--rate', '60/0.4s', '--quota', '1GiB/365d'], {
+        env,
+      });
       expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^picpool_[\w-]{43}\n$/)]);
       const unseen = ['sh', '-c', '"$@" | true', 'sh', ...cliCommand(['token', 'create', 'unseen'])];
       await Bun.spawn(unseen, { env: cliEnvironment(env) }).exited;
@@ -30,7 +32,7 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
       expect([again.code, again.stderr]).toEqual([1, 'picpool: There is already a token named laptop.\n']);
       const listed = await cli(['token', 'list'], { env, runtime: 'deno' });
       expect(listed.stdout).toMatch(
-        /^[0-9a-f]{12} {2}upload {3}\S+ \S+ {2}laptop {2}rate 60\/1h {2}quota 1 GiB\/1d {2}unused\n$/,
+        /^[0-9a-f]{12} {2}upload {3}\S+ \S+ {2}laptop {2}rate 60\/0.4s {2}quota 1 GiB\/365d {2}unused\n$/,
       );
       expect(listed.stdout).not.toContain(made.stdout.trim());
       expect((await cli(['token', 'revoke', 'laptop'], { env })).code).toBe(0);

@@ -274,3 +274,53 @@ test('an answer that stands still for a while, and then goes on, has not been cu
   await gateway.empty();
   expect(gateway.engine.exits().trusted).toBe(1);
 });
+
+test('handshakes have not failed while the gateway itself stands still', async () => {
+  let waited = 0;
+  const { gateway, ask, open } = await startWorld({ monotonic: () => performance.now() + waited });
+  for (let n = 0; n < 20; n++) await ask();
+  const before = gateway.engine.exits();
+  const tls = createServer((socket) => {
+    socket.once('data', () => socket.write(record(22, 2, 0, 0, 96, 3, 3)));
+    setTimeout(() => socket.write('x'), 1_500);
+  });
+  closers.push(stopperOf(tls));
+  const port = await listening(tls);
+  const begin = async () => {
+    const socket = open(`CONNECT a.example:${port} HTTP/1.1\r\n\r\n`);
+    await once(socket, 'data');
+    socket.write(record(22, 1, 0, 0, 96));
+    await once(socket, 'data');
+    return once(socket, 'data');
+  };
+  const answers = Array.from({ length: 20 }, begin);
+  await pause(500);
+  waited += 4_000;
+  Bun.sleepSync(1_600);
+  await Promise.all(answers);
+  expect(gateway.engine.exits()).toEqual(before);
+});
+
+test.each(['plain', 'tls'])('no answer was cut off because the gateway itself ends it: %s', async (kind) => {
+  let waited = 0;
+  const { gateway, ask, open } = await startWorld({ monotonic: () => performance.now() + waited });
+  for (let n = 0; n < 20; n++) await ask();
+  const before = gateway.engine.exits();
+  const part = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx';
+  const site = createServer((socket) => {
+    const answers = kind === 'plain' ? [part] : [record(22, 2, 0, 0, 96, 3, 3), record(23).subarray(0, 9)];
+    socket.on('data', () => socket.write(answers.shift() ?? ''));
+  });
+  closers.push(stopperOf(site));
+  const place = `a.example:${await listening(site)}`;
+  const head = kind === 'plain' ? `GET http://${place}/` : `CONNECT ${place}`;
+  const socket = open(`${head} HTTP/1.1\r\n\r\n`);
+  for (const bytes of kind === 'plain' ? [] : [record(22, 1, 0, 0, 96), record(23)]) {
+    await once(socket, 'data');
+    socket.write(bytes);
+  }
+  await once(socket, 'data');
+  waited += 3_000;
+  gateway.stop();
+  expect(gateway.engine.exits()).toEqual(before);
+});

@@ -23,8 +23,8 @@ export function createCaching(
     /** Until when caches may still have the current file of an image; `null` if they may not keep it at all. */
     cachedUntil(image: ImageRecord): number | null {
       if (image.passwordHash !== null || image.maxViews !== null) return null;
-      // Shortly before a picture ends, caches may still have an answer of before.
-      return maxAgeMs < 1000 ? null : now() + (cacheSeconds(image) + STALE_S) * 1000;
+      // It may have had another expiry when a cache asked for it.
+      return maxAgeMs < 1000 ? null : now() + maxAgeMs + STALE_S * 1000;
     },
   };
 }
