@@ -69,7 +69,11 @@ export async function auditLogFindings(
 
 /** Opens it as for an act. On Deno, `access` would need one more permission, and end the process without it. */
 async function isAppendable(path: string): Promise<boolean> {
-  const file = await open(path, 'a+', 0o600).catch(() => null);
-  const found = await file?.stat().finally(() => file.close());
-  return found?.isFile() === true;
+  try {
+    const file = await open(path, 'a+', 0o600);
+    const found = await file.stat().finally(() => file.close());
+    return found.isFile();
+  } catch {
+    return false;
+  }
 }
