@@ -7,6 +7,7 @@ import { type Call, type Caller, json, type Route, route } from '../http/route.t
 import { unkept } from '../http/unkept.ts';
 import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
 import { formatTimestamp } from '../lib/clock.ts';
+import { SECONDS } from '../lib/rates.ts';
 import { EXPECTS, flag, integer, named, nullable, text } from '../lib/schema.ts';
 import { siteOfTarget } from '../proxy/targets/site.ts';
 import type { Witness } from '../proxy/targets/testimony.ts';
@@ -22,7 +23,6 @@ export interface GatewayDoor {
 }
 
 const REST = '^[1-9][0-9]{0,5}[smhd]$';
-const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 const id = integer('ID of the proxy: `X-Picpool-Proxy`.', { minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const session = text('Name of a session.', {
   pattern: '^[A-Za-z0-9_]{1,64}$',

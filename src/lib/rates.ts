@@ -40,7 +40,8 @@ export type RateName = keyof typeof DEFAULT_RATES;
 export type Rates = Record<RateName, Bucket>;
 
 /** Periods by their units, the longest last. */
-export const SECONDS: Record<string, number> = { s: 1, m: MINUTE_S, h: 60 * MINUTE_S, d: 1440 * MINUTE_S };
+export const SECONDS = { s: 1, m: MINUTE_S, h: 60 * MINUTE_S, d: 1440 * MINUTE_S };
+type Unit = keyof typeof SECONDS;
 const UNITS: Record<string, number> = { '': 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 10, mi: 2 ** 20, gi: GIB };
 
 /**
@@ -74,6 +75,6 @@ export function readRate(text: string): Bucket | null {
       text.trim().toLowerCase(),
     ) ?? [];
   const capacity = Number(count) * (UNITS[prefix] ?? Number.NaN);
-  const seconds = Number(time ?? 1) * (SECONDS[unit] ?? Number.NaN);
+  const seconds = Number(time ?? 1) * (SECONDS[unit as Unit] ?? Number.NaN);
   return capacity >= 1 && seconds > 0 ? per(capacity, seconds) : null;
 }
