@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
-import { type Description, success } from '../http/describe.ts';
+import { type Description, successOf } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
 import { unkept } from '../http/unkept.ts';
 import { ignoreGone } from '../image/records/missing.ts';
@@ -70,7 +70,7 @@ const caseExample = {
   reports: [{ reason: 'privacy', text: 'That is me.', contact: '' }],
 };
 const casesAnswer = (description: string, cases: object[]) =>
-  success(description, { cases: Type.Array(openCase) }, { cases });
+  successOf(description, { cases: Type.Array(openCase) }, { cases });
 const decideBody = Type.Object({
   subject,
   verdict: oneOf(['keep', 'delete']),
@@ -92,7 +92,7 @@ const about = {
   report: {
     ...{ id: 'reportImage', tag, summary: 'Report an image or album' },
     answers: {
-      201: success('The receipt.', {
+      201: successOf('The receipt.', {
         receipt: Type.String(),
         url: text('The page that shows whether somebody has decided.'),
       }),
@@ -102,7 +102,7 @@ const about = {
   state: {
     ...{ id: 'getReport', tag, summary: 'Get the state of a report' },
     answers: {
-      200: success('Open, or how it was decided.', { state: oneOf(['open', 'keep', 'delete']) }),
+      200: successOf('Open, or how it was decided.', { state: oneOf(['open', 'keep', 'delete']) }),
     },
     errors: [404],
   },

@@ -3,7 +3,7 @@ import { ROLES, type Role, TOKEN_NAME, type Tokens } from '../access/tokens.ts';
 import type { Usage } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
-import { type Description, success } from '../http/describe.ts';
+import { type Description, successOf } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
 import { unkept } from '../http/unkept.ts';
 import { formatTimestamp } from '../lib/clock.ts';
@@ -51,12 +51,12 @@ const tokenExample = {
   ...{ requests: 12, last_used: '2026-02-01 10:00:00' },
 };
 const listAnswer = (description: string) =>
-  success(description, { tokens: Type.Array(listed) }, { tokens: [tokenExample] });
+  successOf(description, { tokens: Type.Array(listed) }, { tokens: [tokenExample] });
 const newBody = Type.Object({
   name: text(TOKEN_NAME.rule, { pattern: TOKEN_NAME.pattern }),
   role,
 });
-const newAnswer = success(
+const newAnswer = successOf(
   'The token.',
   { name, role, token: text('The token. It is stored nowhere, and not shown again.') },
   { name: 'phone', role: 'upload', token: 'picpool_R0t4wK8vQ2mZr7TnYc4Jb0LkW9sVd6HfG3aPe1UxB5c' },

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
 import { forwardedBy } from '../http/client/clients.ts';
 import { isLocal } from '../http/context.ts';
-import { type Description, success } from '../http/describe.ts';
+import { type Description, successOf } from '../http/describe.ts';
 import { type Call, type Caller, json, type Route, route } from '../http/route.ts';
 import { unkept } from '../http/unkept.ts';
 import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
@@ -80,7 +80,7 @@ const reporting: Description = {
     'Name the exit by `session`, `exit` or `id`. After a failure, your requests to the site leave it out for 10 minutes, twice as long each time up to a day, while any other works; a session that you name moves. Others leave it out once several accounts have reported it. Needs a token of the role `gateway`; without such tokens, only programs on the same machine may report.',
   errors: [400, 401, 403, 404, 413],
   answers: {
-    200: success(
+    200: successOf(
       'Whether the report counted, and if not, why.',
       {
         counted: Type.Boolean(),
@@ -101,7 +101,11 @@ const showingLast: Description = {
   description: 'Of the session, if you name one. Who may ask is the same as for reports.',
   errors: [400, 401, 403, 404],
   answers: {
-    200: success('The last request that was answered.', { request: entrySchema }, { request: entryExample }),
+    200: successOf(
+      'The last request that was answered.',
+      { request: entrySchema },
+      { request: entryExample },
+    ),
   },
 };
 
@@ -111,7 +115,7 @@ const showingLatest: Description = {
   description: 'The last 200 that the gateway of this server has carried, newest first.',
   errors: [404],
   answers: {
-    200: success('The requests.', { requests: Type.Array(entrySchema) }, { requests: [entryExample] }),
+    200: successOf('The requests.', { requests: Type.Array(entrySchema) }, { requests: [entryExample] }),
   },
 };
 

@@ -81,7 +81,7 @@ export const query = (name: string, description: string, schema: TSchema = Type.
   ({ name, in: 'query', description, schema }) as const;
 
 /** Describes an answer that has these fields beside `success`, with an example of them. */
-export function success(description: string, fields: TProperties, example?: object): Answer {
+export function successOf(description: string, fields: TProperties, example?: object): Answer {
   const schema = Type.Object({ success: Type.Literal(true), ...fields });
   return { description, schema, ...(example && { example: { success: true, ...example } }) };
 }

@@ -4,7 +4,7 @@ import type { Feature } from '../feature.ts';
 import type { Finding, FindingSource } from '../findings/finding.ts';
 import { within } from '../lib/deadline.ts';
 import type { Family, Metrics, Sample } from '../lib/metrics.ts';
-import { type Description, success } from './describe.ts';
+import { type Description, successOf } from './describe.ts';
 import { createResponseCache } from './response-cache.ts';
 import { type Route, route } from './route.ts';
 
@@ -16,14 +16,14 @@ const status = Type.String();
 const liveness: Description = {
   id: 'getLiveness',
   summary: 'Check that the process is running',
-  answers: { 200: success('The process is running.', { status }, { status: 'alive' }) },
+  answers: { 200: successOf('The process is running.', { status }, { status: 'alive' }) },
 };
 
 const ready: Description = {
   id: 'getReadiness',
   summary: 'Check that the server can serve requests',
   answers: {
-    200: success(
+    200: successOf(
       'The server is ready. `degraded` lists the parts with problems.',
       { status, degraded: Type.Optional(Type.Array(Type.String())) },
       { status: 'ready' },

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { type Description, success } from '../http/describe.ts';
+import { type Description, successOf } from '../http/describe.ts';
 import { type Call, type Route, route } from '../http/route.ts';
 import { unkept } from '../http/unkept.ts';
 import { ALIKE_BITS } from '../lib/bits.ts';
@@ -42,7 +42,7 @@ const about: Description = {
   tag: 'Administration',
   summary: 'List all images with their uploaders',
   answers: {
-    200: success('One page of results. Pages past the end are empty.', {
+    200: successOf('One page of results. Pages past the end are empty.', {
       page: Type.Integer(),
       per_page: Type.Integer(),
       next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
-import { type Description, success } from '../http/describe.ts';
+import { type Description, successOf } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
 import { unkept } from '../http/unkept.ts';
 import { formatTimestamp } from '../lib/clock.ts';
@@ -32,7 +32,7 @@ const blockBody = Type.Object({ ...target, reason: Type.Optional(reason) });
 const unblockQuery = Type.Object(target);
 
 const answers = {
-  200: success(
+  200: successOf(
     'The current blocks.',
     {
       networks: Type.Array(Type.Object({ network, since, reason })),

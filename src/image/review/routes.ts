@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Audit } from '../../audit/audit.ts';
 import { FORMATS } from '../../codec/format.ts';
-import { type Description, success } from '../../http/describe.ts';
+import { type Description, successOf } from '../../http/describe.ts';
 import { type Call, json, type Route, route } from '../../http/route.ts';
 import { unkept } from '../../http/unkept.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
@@ -39,7 +39,7 @@ const about = (
   answers: Description['answers'],
   errors: number[],
 ): Description => ({ id, tag, summary, answers, errors });
-const listed = { 200: success('The images in review, oldest first.', { images: Type.Array(held) }) };
+const listed = { 200: successOf('The images in review, oldest first.', { images: Type.Array(held) }) };
 const file = { 200: { description: 'The file.', content: { 'image/*': { schema: Type.String() } } } };
 
 /** The routes for pictures that wait for the administrator. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { type Description, success } from '../../http/describe.ts';
+import { type Description, successOf } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
 import { unkept } from '../../http/unkept.ts';
 import { integer, named, nullable, text } from '../../lib/schema.ts';
@@ -31,7 +31,7 @@ const about: Description = {
   description:
     'Sites for which the server knows which proxies reach them. Everyone sees the targets named by the operator. The others show what users visit, so only the administrator sees them.',
   answers: {
-    200: success(
+    200: successOf(
       'The targets with their results.',
       {
         total: integer('Number of targets that you may see.'),
