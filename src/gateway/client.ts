@@ -57,6 +57,8 @@ export interface Served {
   ended(): void;
   /** The client has disconnected. */
   left(): void;
+  /** Ends both connections, which nobody is to blame for. Default: the client has left. */
+  cut?(): void;
 }
 
 export const NOTHING: Served = { received() {}, drained() {}, ended() {}, left() {} };
@@ -154,7 +156,13 @@ export class Client implements TcpListener {
     const { id } = this.#admission.account;
     const stands = asked.get(id) ?? this.#admission.stands();
     asked.set(id, stands);
-    if (!(await stands)) this.socket.destroy();
+    if (!(await stands)) this.drop();
+  }
+
+  /** Ends the connection, whatever it does. */
+  drop(): void {
+    if (this.serving?.cut) this.serving.cut();
+    else this.socket.destroy();
   }
 
   /** Takes this many of the received bytes. */

@@ -301,9 +301,19 @@ test('handshakes have not failed while the gateway itself stands still', async (
   expect(gateway.engine.exits()).toEqual(before);
 });
 
-test.each(['plain', 'tls'])('no answer was cut off because the gateway itself ends it: %s', async (kind) => {
+test.each([
+  ['plain', 'stopped'],
+  ['plain', 'revoked'],
+  ['tls', 'stopped'],
+  ['tls', 'revoked'],
+])('no answer was cut off because the gateway itself ends it: %s, %s', async (kind, why) => {
   let waited = 0;
-  const { gateway, ask, open } = await startWorld({ monotonic: () => performance.now() + waited });
+  let revoked = false;
+  const { gateway, ask, open } = await startWorld({
+    monotonic: () => performance.now() + waited,
+    withTokens: true,
+    verify: async (id) => (revoked ? null : { id, rate: null, quota: null }),
+  });
   for (let n = 0; n < 20; n++) await ask();
   const before = gateway.engine.exits();
   const part = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx';
@@ -314,13 +324,15 @@ test.each(['plain', 'tls'])('no answer was cut off because the gateway itself en
   closers.push(stopperOf(site));
   const place = `a.example:${await listening(site)}`;
   const head = kind === 'plain' ? `GET http://${place}/` : `CONNECT ${place}`;
-  const socket = open(`${head} HTTP/1.1\r\n\r\n`);
+  const socket = open(`${head} HTTP/1.1\r\nProxy-Authorization: Basic ${btoa('a:token')}\r\n\r\n`);
   for (const bytes of kind === 'plain' ? [] : [record(22, 1, 0, 0, 96), record(23)]) {
     await once(socket, 'data');
     socket.write(bytes);
   }
   await once(socket, 'data');
   waited += 3_000;
-  gateway.stop();
+  revoked = why === 'revoked';
+  if (why === 'stopped') gateway.stop();
+  await gateway.empty();
   expect(gateway.engine.exits()).toEqual(before);
 });
