@@ -34,11 +34,11 @@ export const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 /**
  * Finds out whether a proxy works, and by what proof. Over TLS a judge's page is enough; without TLS it takes
  * our own judge's answer, or any judge's page and a part of a witness's file. Rejects if the result is
- * unknown and the fault is ours.
+ * unknown and the fault is ours. `afresh`: whatever it has delivered before.
  */
 export function createInterrogation(
   options: InterrogationOptions,
-): (endpoint: Dialled, signal?: AbortSignal) => Promise<CheckResult> {
+): (endpoint: Dialled, signal?: AbortSignal, afresh?: boolean) => Promise<CheckResult> {
   const { dialler, judges, relays, secureContext, monotonic } = options;
   const prove = createRelayProof(options);
   const opinionOf = createOpinions(options);
@@ -120,7 +120,7 @@ export function createInterrogation(
     return second;
   }
 
-  return async (endpoint, signal) => {
+  return async (endpoint, signal, afresh = false) => {
     const scheme = schemeFor(endpoint.protocol, judges.has('https'));
     const key = `${endpoint.protocol} ${proxyKeyOf(endpoint)}`;
     let opinion = await hear(endpoint, scheme, signal);
@@ -133,11 +133,15 @@ export function createInterrogation(
     }
     const { result } = opinion;
     if (result.proof !== 'echoed') return result;
-    if (relays.has(key)) return { ...result, proof: 'relayed' };
+    const isBelieved = relays.has(key);
+    if (isBelieved && !afresh) return { ...result, proof: 'relayed' };
     const proof = await prove(endpoint, signal);
     if (proof === 'relayed') relays.add(key);
-    else if (proof !== 'echoed') return { verdict: 'dead', error: proof };
-    return { ...result, proof };
+    else if (proof !== 'echoed') {
+      relays.forget(key);
+      return { verdict: 'dead', error: proof };
+    }
+    return { ...result, proof: isBelieved ? 'relayed' : proof };
   };
 }
 

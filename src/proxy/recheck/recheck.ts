@@ -1,6 +1,7 @@
 import type { Lease, Locks } from '../../lib/locks.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
 import type { JudgeState } from '../check/checker.ts';
+import { reportsOf } from '../pool/history.ts';
 import type { ProxyRecord } from '../proxy.ts';
 import { rightOf } from '../refresh/recorder.ts';
 import type { RoundOptions } from '../refresh/round.ts';
@@ -60,7 +61,9 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
   let term = beginTerm();
 
   async function check(record: ProxyRecord): Promise<void> {
-    const result = await checker.check(record, signal);
+    // One that was honest when it was proven may be reported for what it forges since.
+    const isDoubted = reportsOf(record).some(({ ok, at }) => !ok && at > record.lastChecked);
+    const result = await checker.check(record, signal, isDoubted);
     if (signal.aborted) return;
     if (result.verdict === 'unknown') {
       const known = checker.judges().state === 'down';
