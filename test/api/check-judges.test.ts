@@ -147,10 +147,9 @@ async function publicChecker(seenAs: (peer: string) => string, options: Partial<
     judges: [judge.url],
     allowPrivate: false,
     resolve: async () => [JUDGE],
-    dial: (address) => {
+    dial: (address, port) => {
       dialled.push(address);
-      const [host, port] = address === JUDGE ? ['127.0.0.1', judge.port] : [farm.address('http'), farm.port];
-      return connect({ host, port });
+      return address === JUDGE ? connect(port, '127.0.0.1') : connect(farm.port, farm.address('http'));
     },
     ...options,
   });
@@ -205,6 +204,21 @@ test('a public proxy that leaves us at our own address, or at a private one, is 
     { verdict: 'dead', error: 'wrong_exit' },
   ]);
 });
+
+test.each(['10.0.0.1', US])(
+  'a judge that shows everyone the address %s counts against nobody if another one knows better',
+  async (address) => {
+    const exitOf = (peer: string) => (peer === '127.0.0.1' ? US : PROXY.ip);
+    const judges = await Promise.all([
+      startJudge({ host: 'judge.test', seenAs: () => address }),
+      startJudge({ host: 'other.test', seenAs: exitOf }),
+    ]);
+    closers.push(...judges.map(({ stop }) => stop));
+    const { checker } = await publicChecker(exitOf, { judges: judges.map(({ url }) => url) });
+    for (let n = 0; n < 4; n++)
+      expect(await checker.check(PROXY)).toMatchObject({ verdict: 'alive', exitIp: PROXY.ip });
+  },
+);
 
 for (const code of ['EMFILE', 'ECONNREFUSED', 'ENETUNREACH']) {
   test(`when every connection fails with ${code}, nothing is said about the proxy`, async () => {
