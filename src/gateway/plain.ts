@@ -319,7 +319,7 @@ class Exchange implements Carrier, Served {
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     member.busy--;
-    const patienceMs = how === 'left' || client.hasEnded ? CUT_MS : desk.options.idleMs;
+    const patienceMs = how === 'left' ? CUT_MS : Math.min(this.patienceMs, desk.options.idleMs);
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };

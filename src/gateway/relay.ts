@@ -98,6 +98,7 @@ export class Relay implements Carrier {
     const { client, upstream, onEnd } = this.#options;
     client.destroy();
     upstream.destroy();
-    onEnd(this.#ended ?? by);
+    // A client that has only ended its half still waited.
+    onEnd(by === 'limit' && this.#ended === 'client' ? by : (this.#ended ?? by));
   }
 }

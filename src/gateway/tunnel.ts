@@ -179,7 +179,7 @@ export class Tunnel implements Served {
         if (!isProven) return;
         // A pause that ended in time says nothing, so what stands still is judged by who gives up.
         const isBroken = endedBy === 'upstream';
-        const patienceMs = endedBy === 'client' ? CUT_MS : idleMs;
+        const patienceMs = endedBy === 'client' ? CUT_MS : Math.min(relay.patienceMs, idleMs);
         const isCut = isWithin && (isBroken || monotonic() - relay.cameAt >= patienceMs);
         const since = isBroken ? monotonic() : relay.cameAt;
         lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });
