@@ -1,6 +1,6 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Plan, Verdict } from './attempt.ts';
-import { type Job, NOTHING, type Served } from './client.ts';
+import type { Job, Served } from './client.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
 import type { Lane } from './lane.ts';
@@ -70,8 +70,6 @@ export class Tunnel implements Served {
       else this.#timer = setTimeout(() => this.#connect(null), desk.options.timeoutMs);
     }
   }
-
-  drained(): void {}
 
   left(): void {
     clearTimeout(this.#timer);
@@ -186,7 +184,7 @@ export class Tunnel implements Served {
       },
     });
     desk.carriers.add(relay);
-    client.serving = { ...NOTHING, cut: () => relay.cut() };
+    client.serving = { cut: () => relay.cut() };
     // Early data was sent before anything came back, and so proves nothing.
     relay.carry('up', client.inbox.remainder());
     relay.carry('down', received);

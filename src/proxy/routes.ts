@@ -57,7 +57,6 @@ const NO_PROOF = () => undefined;
 const NO_STORE = { 'cache-control': 'no-store' };
 /** Clients may keep the answer but must revalidate it, which costs next to nothing with an ETag. */
 const REVALIDATE = { 'cache-control': 'public, max-age=0, must-revalidate' };
-const JSON_TYPE = { 'content-type': 'application/json' };
 const TEXT = { 'content-type': 'text/plain; charset=utf-8' };
 const LINES_FILE = { type: TEXT['content-type'], extension: 'txt' };
 const FILES = {
@@ -179,8 +178,7 @@ async function list(shared: Shared, { query, context }: Call<{ query: ListQuery 
     const write = createLineFormat(format, { remoteDns: query.remote_dns ?? false, logins: admin });
     return new Response(items.map(write).join(''), { headers });
   }
-  const view = listView({ items, total }, queryView(query, filter, limit));
-  return Response.json(view, { headers: { ...caching, ...JSON_TYPE } });
+  return Response.json(listView({ items, total }, queryView(query, filter, limit)), { headers: caching });
 }
 
 /** Streams all matches as a download. */
@@ -216,7 +214,7 @@ async function showStatus({ service }: Shared): Promise<Response> {
 }
 
 async function showFilters({ service }: Shared): Promise<Response> {
-  return Response.json(await service.filters(), { headers: { ...REVALIDATE, ...JSON_TYPE } });
+  return Response.json(await service.filters(), { headers: REVALIDATE });
 }
 
 async function showProxy({ service }: Shared, { params, context }: Call<OfProxy>): Promise<Response> {

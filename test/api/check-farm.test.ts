@@ -100,7 +100,7 @@ test('closing the checker ends running checks', async () => {
 });
 
 test('a hundred checks at once do not mix up their answers', async () => {
-  const roles = ['http', 'socks5', 'wrong token', 'socks4', 'http that says so'] as const;
+  const roles = ['http', 'socks5', 'wrong token', 'socks4', 'https', 'http that says so'] as const;
   const results = await Promise.all(
     Array.from({ length: 100 }, async (_, n) => {
       const endpoint = farm.endpoint(roles[n % roles.length] ?? 'http', 100 + n);

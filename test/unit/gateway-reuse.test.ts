@@ -5,8 +5,9 @@ import { Idle } from '../../src/gateway/idle.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
-import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
+import type { TcpSocket } from '../../src/runtime/tcp.ts';
 import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
+import { silent } from '../support/gateway/silent.ts';
 import { talk } from '../support/gateway/talk.ts';
 import { listening } from '../support/servers/listening.ts';
 import { afterEachTest } from '../support/shared.ts';
@@ -185,16 +186,7 @@ test('of the connections that many requests at once have left, those stay open t
   const upstream = unknownUpstream({ protocol: 'http', ip: '192.0.2.1', port: 80 });
   const target = { host: 'a.example', address: null, port: 80 };
   const put = (socket: TcpSocket) => idle.put(upstream, target, socket);
-  for (; open < 20; open++)
-    put({
-      peer: '',
-      listener: NOBODY,
-      write: () => true,
-      pause: () => {},
-      resume: () => {},
-      end: () => {},
-      destroy: () => void open--,
-    });
+  for (; open < 20; open++) put(silent({ destroy: () => void open-- }));
   for (; now < 10_000; now += 200) {
     const socket = idle.take(upstream, target);
     if (socket) put(socket);

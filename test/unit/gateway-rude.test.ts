@@ -3,9 +3,9 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { Relay } from '../../src/gateway/relay.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
-import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { beRude, RUDE, untilEmpty } from '../support/gateway/rude-clients.ts';
+import { silent } from '../support/gateway/silent.ts';
 import { talk } from '../support/gateway/talk.ts';
 import { listening } from '../support/servers/listening.ts';
 import { afterEachTest } from '../support/shared.ts';
@@ -46,16 +46,7 @@ const get = (n: number, more = '') => `GET http://${TARGET}/${n} HTTP/1.1\r\nHos
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 test('a tunnel is over once its client is gone, even if that had ended its half and has not read all', () => {
-  const unread = {
-    peer: '',
-    listener: NOBODY,
-    write: () => false,
-    pause() {},
-    resume() {},
-    end() {},
-    destroy() {},
-  };
-  const [client, upstream]: [TcpSocket, TcpSocket] = [{ ...unread }, { ...unread }];
+  const [client, upstream] = [silent({ write: () => false }), silent()];
   const ends: string[] = [];
   const onEnd = (by: string) => void ends.push(by);
   new Relay({ client, upstream, monotonic: () => 0, onLook() {}, onBytes: () => true, onEnd });

@@ -99,20 +99,22 @@ test('where checks are ample each waits until it is due', async () => {
   expect(loop.network.asked).toEqual([]);
 });
 
-test('only one that was reported since its last check is checked whatever it has delivered before', async () => {
+test('only one that was reported since its last check, for what it may forge, is checked whatever it has delivered before', async () => {
   const loop = await open();
-  const [told] = await loop.due(2, 'alive');
-  const record = (await loop.store.due(loop.clock.now(), 2, 'alive')).find((one) => formatUrl(one) === told);
-  const reports = [true, false, true].map((ok) => ({ at: loop.clock.now() - MINUTE, ok }));
-  if (record) await loop.store.save([{ ...record, reports: JSON.stringify(reports) }]);
+  await loop.due(3, 'alive');
+  const at = loop.clock.now() - MINUTE;
+  const bad = [{ error: 'page' }, { error: 'timeout' }, { at: at - HOUR }];
+  const records = await loop.store.due(loop.clock.now(), 3, 'alive');
+  const reportsOf = (n: number) => JSON.stringify([bad[n], {}].map((one, ok) => ({ at, ok: ok > 0, ...one })));
+  await loop.store.save(records.map((record, n) => ({ ...record, reports: reportsOf(n) })));
   const asked: [string, boolean | undefined][] = [];
   loop.network.check = async (endpoint, _signal, afresh) => {
     asked.push([formatUrl(endpoint), afresh]);
     return { verdict: 'dead', error: 'timeout' };
   };
   loop.start();
-  await loop.clock.advance(2_000);
-  expect(asked.sort()).toEqual([1, 2].map((n) => [`http://192.0.1.${n}:80`, n === 1]));
+  await loop.clock.advance(3_000);
+  expect(asked).toEqual([true, false, false].map((afresh, n) => [`http://192.0.1.${n + 1}:80`, afresh]));
 });
 
 test('nothing is checked again within two minutes, however few there are', async () => {
