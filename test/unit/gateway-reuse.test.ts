@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { Idle } from '../../src/gateway/idle.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
@@ -9,7 +9,7 @@ import type { TcpSocket } from '../../src/runtime/tcp.ts';
 import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
 import { silent } from '../support/gateway/silent.ts';
 import { talk } from '../support/gateway/talk.ts';
-import { listening } from '../support/servers/listening.ts';
+import { listening, stopperOf } from '../support/servers/listening.ts';
 import { afterEachTest } from '../support/shared.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -29,13 +29,10 @@ async function createWorld(
   options: Pick<BareOptions, 'limits' | 'verify' | 'withTokens'> = {},
 ) {
   const heard: Heard[] = [];
-  const sockets = new Set<Socket>();
   let connections = 0;
   const proxy = createServer((socket) => {
     const connection = connections++;
     let count = 0;
-    sockets.add(socket);
-    socket.on('error', () => {});
     socket.on('data', (bytes: Buffer) => {
       const one = { connection, line: bytes.toString().split('\r\n')[0] ?? '' };
       heard.push(one);
@@ -46,13 +43,7 @@ async function createWorld(
   });
   const proxies = [`127.0.0.1:${await listening(proxy)}`];
   const gateway = await startBareGateway({ tcp, proxies, ...options });
-  closers.push(
-    () => gateway.stop(),
-    () => proxy.close(),
-    () => {
-      for (const socket of sockets) socket.destroy();
-    },
-  );
+  closers.push(() => gateway.stop(), stopperOf(proxy));
   const ask = async (request: string) => (await talk(gateway, request)).text;
   return { heard, ask, gateway };
 }

@@ -117,6 +117,14 @@ test('500 requests at once pass by default', async () => {
   expect(answers.filter((line) => line === 'HTTP/1.1 200 OK')).toHaveLength(500);
 });
 
+/** A world in which exits have worked, and how that shows. */
+async function startWarm(options: Partial<BareOptions> = {}) {
+  const clock = { ahead: 0 };
+  const world = await startWorld({ monotonic: () => performance.now() + clock.ahead, ...options });
+  for (let n = 0; n < 20; n++) await world.ask();
+  return { ...world, before: world.gateway.engine.exits(), clock };
+}
+
 /** A record of TLS with this body, filled up to 100 bytes. */
 const record = (type: number, ...body: number[]) =>
   Buffer.concat([Buffer.from([type, 3, 3, 0, 100, ...body]), Buffer.alloc(100 - body.length)]);
@@ -188,17 +196,14 @@ test.each(['plain', 'tls'])(
 );
 
 test('a client that leaves between two events has not been cut off', async () => {
-  let waited = 0;
-  const { gateway, ask, open } = await startWorld({ monotonic: () => performance.now() + waited });
+  const { gateway, open, before, clock } = await startWarm();
   const events = createHttpServer((_, response) => response.writeHead(200).write('data: 1\n\n'));
   closers.push(stopperOf(events));
   const port = await listening(events);
-  for (let n = 0; n < 20; n++) await ask();
-  const before = gateway.engine.exits();
   for (let n = 0; n < 2; n++) {
     const socket = open(`GET http://a.example:${port}/ HTTP/1.1\r\n\r\n`);
     for (let text = ''; !text.includes('data: 1'); ) text += (await once(socket, 'data'))[0];
-    waited += 60_000;
+    clock.ahead += 60_000;
     socket.resetAndDestroy();
     await gateway.empty();
   }
@@ -206,7 +211,7 @@ test('a client that leaves between two events has not been cut off', async () =>
 });
 
 test('answers that a site breaks off all at once count against it, although it delivers others meanwhile', async () => {
-  const { gateway, ask, open } = await startWorld();
+  const { gateway, open, before } = await startWarm();
   const site = createHttpServer((request, response) => {
     if (request.method === 'HEAD') response.end();
     else response.writeHead(200, { 'content-length': 9 }).write('x');
@@ -218,8 +223,6 @@ test('answers that a site breaks off all at once count against it, although it d
     await once(socket, 'data');
     return socket;
   };
-  for (let n = 0; n < 20; n++) await ask();
-  const before = gateway.engine.exits();
   for (let n = 0; n < 4; n++) await get('GET');
   await closed(await get('HEAD'));
   site.closeAllConnections();
@@ -254,10 +257,7 @@ test('an answer that stands still for a while, and then goes on, has not been cu
 });
 
 test('handshakes have not failed while the gateway itself stands still', async () => {
-  let waited = 0;
-  const { gateway, ask, open } = await startWorld({ monotonic: () => performance.now() + waited });
-  for (let n = 0; n < 20; n++) await ask();
-  const before = gateway.engine.exits();
+  const { gateway, open, before, clock } = await startWarm();
   const tls = createServer((socket) => {
     socket.once('data', () => socket.write(record(22, 2, 0, 0, 96, 3, 3)));
     setTimeout(() => socket.write('x'), 1_500);
@@ -273,27 +273,20 @@ test('handshakes have not failed while the gateway itself stands still', async (
   };
   const answers = Array.from({ length: 20 }, begin);
   await pause(500);
-  waited += 4_000;
+  clock.ahead += 4_000;
   Bun.sleepSync(1_600);
   await Promise.all(answers);
   expect(gateway.engine.exits()).toEqual(before);
 });
 
-test.each([
-  ['plain', 'stopped'],
-  ['plain', 'revoked'],
-  ['tls', 'stopped'],
-  ['tls', 'revoked'],
-])('no answer was cut off because the gateway itself ends it: %s, %s', async (kind, why) => {
-  let waited = 0;
+const ENDS = ['plain', 'tls'].flatMap((kind) => ['stopped', 'revoked'].map((why) => [kind, why] as const));
+
+test.each(ENDS)('no answer was cut off because the gateway itself ends it: %s, %s', async (kind, why) => {
   let revoked = false;
-  const { gateway, ask, open } = await startWorld({
-    monotonic: () => performance.now() + waited,
+  const { gateway, open, before, clock } = await startWarm({
     withTokens: true,
     verify: async (id) => (revoked ? null : { id, rate: null, quota: null }),
   });
-  for (let n = 0; n < 20; n++) await ask();
-  const before = gateway.engine.exits();
   const part = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx';
   const site = createServer({ allowHalfOpen: true }, (socket) => {
     const answers = kind === 'plain' ? [part] : [record(22, 2, 0, 0, 96, 3, 3), record(23).subarray(0, 9)];
@@ -311,7 +304,7 @@ test.each([
   // It still waits for the rest.
   if (why === 'revoked') socket.end();
   await pause(100);
-  waited += 3_000;
+  clock.ahead += 3_000;
   revoked = why === 'revoked';
   if (why === 'stopped') gateway.stop();
   await gateway.empty();

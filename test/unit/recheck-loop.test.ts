@@ -105,7 +105,8 @@ test('only one that was reported since its last check, for what it may forge, is
   const at = loop.clock.now() - MINUTE;
   const bad = [{ error: 'page' }, { error: 'timeout' }, { at: at - HOUR }];
   const records = await loop.store.due(loop.clock.now(), 3, 'alive');
-  const reportsOf = (n: number) => JSON.stringify([bad[n], {}].map((one, ok) => ({ at, ok: ok > 0, ...one })));
+  const reportsOf = (n: number) =>
+    JSON.stringify([bad[n], {}].map((one, ok) => ({ at, ok: ok > 0, ...one })));
   await loop.store.save(records.map((record, n) => ({ ...record, reports: reportsOf(n) })));
   const asked: [string, boolean | undefined][] = [];
   loop.network.check = async (endpoint, _signal, afresh) => {

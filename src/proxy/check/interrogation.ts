@@ -2,10 +2,10 @@ import type { SecureContext } from 'node:tls';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { CheckError, CheckResult, Dialled } from '../proxy.ts';
 import { proxyKeyOf } from '../targets/site.ts';
-import type { Dialler, Held } from './dialler.ts';
+import type { Dialler } from './dialler.ts';
 import { askThrough, pathWith, rangeRequest } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
-import { answerReader, type HttpAnswer } from './http.ts';
+import { answerReader } from './http.ts';
 import { type Judge, type Judges, type Scheme, schemeFor } from './judges.ts';
 import { createOpinions, type Failed, type Opinion } from './opinion.ts';
 import { confirm } from './remotes.ts';
@@ -43,21 +43,6 @@ export function createInterrogation(
   const prove = createRelayProof(options);
   const opinionOf = createOpinions(options);
 
-  function ask(
-    endpoint: Dialled,
-    { remote: { target } }: Judge,
-    token: string | null,
-    signal: AbortSignal | undefined,
-  ): Promise<Held<HttpAnswer>> {
-    const request = {
-      target,
-      path: pathWith(target, token ?? ''),
-      hear: answerReader(),
-      secureContext,
-    };
-    return dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
-  }
-
   /**
    * Reports whether a failure is the proxy's: our network worked meanwhile and, if the proxy was waiting for
    * the judge, so did the judge.
@@ -86,8 +71,10 @@ export function createInterrogation(
       const judge = judges.next(scheme, avoid) ?? (await judges.find(scheme, avoid, signal));
       if (judge === null || signal?.aborted) return null;
       const token = scheme === 'https' ? null : options.randomToken();
+      const { target } = judge.remote;
+      const request = { target, path: pathWith(target, token ?? ''), hear: answerReader(), secureContext };
       const startedAt = monotonic();
-      const held = await ask(endpoint, judge, token, signal);
+      const held = await dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
       if ('said' in held) {
         const opinion = opinionOf({ endpoint, judge, token }, held.said, held.times);
         // A page that the proxy may have made up does not show that the judge works, for which others would be blamed.
