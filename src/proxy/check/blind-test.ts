@@ -60,7 +60,7 @@ export function createBlindTest({ checker, clock, signal }: BlindTestOptions) {
         throw new AppError('unavailable', 'The server is stopping.');
       },
     );
-    const checked = checker.check(endpoint, over.signal, true);
+    const checked = checker.check(endpoint, over.signal);
     const told = checked.then((result) => (result.verdict === 'alive' ? result : notWorking));
     return Promise.race([told, notWorking]);
   }
