@@ -92,11 +92,7 @@ export const BYTE_FAULTS: readonly PutBack[] = [
       '        this.#moved();',
     ],
     ['src/gateway/client.ts', '    this.serving = null;\n    this.#resume();', '    this.serving = null;'],
-    [
-      'src/gateway/client.ts',
-      '    this.#goOn();\n    this.#resume();',
-      '    this.#goOn();',
-    ],
+    ['src/gateway/client.ts', '    this.#goOn();\n    this.#resume();', '    this.#goOn();'],
   ),
   fault('a proxy that was paused is not read again', [
     'src/gateway/plain.ts',
