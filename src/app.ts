@@ -304,6 +304,9 @@ function taggedAs(tag: string, one: Route): Route {
 function withCommonHeaders(response: Response): Response {
   response.headers.set('x-content-type-options', 'nosniff');
   const { headers } = response;
+  // Bun adds a charset, which JSON does not have (RFC 8259, 11).
+  if (headers.get('content-type')?.startsWith('application/json;'))
+    headers.set('content-type', 'application/json');
   if (!headers.has('referrer-policy')) headers.set('referrer-policy', 'no-referrer');
   // A 304 must not change the headers that the browser has stored.
   if (response.status !== 304 && !headers.has('cross-origin-resource-policy')) {

@@ -51,15 +51,15 @@ export interface Job extends Asked {
 /** Hears of a client while its request is being served. */
 export interface Served {
   /** More has arrived. */
-  received(): void;
-  drained(): void;
+  received?(): void;
+  drained?(): void;
   /** The client has ended its half, after all that it has sent. */
-  ended(): void;
+  ended?(): void;
   /** The client has disconnected. */
-  left(): void;
+  left?(): void;
+  /** Ends both connections, which nobody is to blame for. Default: the client has left. */
+  cut?(): void;
 }
-
-export const NOTHING: Served = { received() {}, drained() {}, ended() {}, left() {} };
 
 /** Where clients connect. */
 export interface Host extends Desk {
@@ -124,18 +124,18 @@ export class Client implements TcpListener {
   }
 
   drained(): void {
-    this.serving?.drained();
+    this.serving?.drained?.();
   }
 
   ended(): void {
     this.hasEnded = true;
     // An incomplete request will never be completed.
     if (this.serving === null) this.socket.end();
-    else this.serving.ended();
+    else this.serving.ended?.();
   }
 
   closed(): void {
-    this.serving?.left();
+    this.serving?.left?.();
     this.gone();
   }
 
@@ -154,7 +154,13 @@ export class Client implements TcpListener {
     const { id } = this.#admission.account;
     const stands = asked.get(id) ?? this.#admission.stands();
     asked.set(id, stands);
-    if (!(await stands)) this.socket.destroy();
+    if (!(await stands)) this.drop();
+  }
+
+  /** Ends the connection, whatever it does. */
+  drop(): void {
+    if (this.serving?.cut) this.serving.cut();
+    else this.socket.destroy();
   }
 
   /** Takes this many of the received bytes. */
@@ -176,8 +182,8 @@ export class Client implements TcpListener {
    * nobody would hear that it has left.
    */
   close(): void {
-    this.serving = { ...NOTHING, received: () => void this.inbox.remainder() };
-    this.serving.received();
+    this.serving = { received: () => void this.inbox.remainder() };
+    this.#goOn();
     this.#resume();
     this.socket.end();
     this.#closing = true;
@@ -196,7 +202,7 @@ export class Client implements TcpListener {
   /** Makes the connection ready for another request, once the client has taken the last answer: those could pile up. */
   again(isTaken = true): void {
     if (!isTaken) {
-      this.serving = { ...NOTHING, drained: () => this.again() };
+      this.serving = { drained: () => this.again() };
       this.#await();
       return;
     }
@@ -223,7 +229,7 @@ export class Client implements TcpListener {
 
   #goOn(): void {
     if (this.serving === null) this.#read();
-    else this.serving.received();
+    else this.serving.received?.();
   }
 
   #readFirst(): void {
@@ -267,7 +273,7 @@ export class Client implements TcpListener {
     const { host, peer, fixed } = this.#options;
     const { login, voice } = work;
     this.#deadline = Number.POSITIVE_INFINITY;
-    this.serving = NOTHING;
+    this.serving = {};
     const admitted = host.options.admit(login, peer, fixed);
     if (admitted instanceof Promise)
       this.#later(admitted, voice, (admission) => this.#begin(admission, work));
@@ -289,7 +295,7 @@ export class Client implements TcpListener {
     const serve = () => {
       const startedAt = host.options.monotonic();
       host.serve({ kind, client: this, desk: host, voice, request, target, admission, startedAt });
-      if (this.hasEnded) this.serving?.ended();
+      if (this.hasEnded) this.serving?.ended?.();
     };
     // One that sends no more has usually left. If not, it is told that the pool is being filled.
     const filled = host.filled(kind, admission, () => this.#gone || this.hasEnded);

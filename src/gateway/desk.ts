@@ -35,7 +35,6 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
 
 /** Carries bytes between a client and an upstream. */
 export interface Carrier {
-  readonly startedAt: number;
   /** When data last moved. All times are on the monotonic clock. */
   readonly movedAt: number;
   /** How long it may stand still, in ms. Default: as long as any. */

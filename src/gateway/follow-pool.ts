@@ -9,7 +9,7 @@ interface FollowPoolOptions {
   store: Pick<ProxyStore, 'stream' | 'version'>;
   engine: Pick<Engine, 'set'>;
   /** Reports that a proxy failed, so that it is checked soon. */
-  report: (id: number) => Promise<unknown>;
+  report: (id: number, failure: Failure) => Promise<unknown>;
   /** The upstreams that the operator pays for, and how to have one checked that failed. */
   paid: { alive(): Paid[]; version(): number; doubt(key: string): void };
   /** Reports whether the first refresh is about to run, or running. */
@@ -87,7 +87,7 @@ export function followPool({ store, engine, report, paid, filling, monotonic, on
       for (const id of known.get(key)?.ids ?? []) {
         if (now - (reported.get(id) ?? Number.NEGATIVE_INFINITY) < REPORT_GAP_MS) continue;
         reported.set(id, now);
-        report(id).catch(onError);
+        report(id, failure).catch(onError);
       }
     },
 

@@ -130,12 +130,10 @@ export class Gateway extends Desk implements Host {
     this.idle.sweep();
     for (const carrier of this.carriers) {
       if (now - carrier.movedAt > Math.min(carrier.patienceMs ?? idleMs, idleMs)) carrier.cut(true);
-      else if (now - carrier.startedAt > lifetimeMs) carrier.cut();
       else if (isInTime) carrier.look?.(now);
     }
     for (const client of this.#clients) {
-      // Those with a carrier were cut with it.
-      if (now - client.startedAt > lifetimeMs) client.socket.destroy();
+      if (now - client.startedAt > lifetimeMs) client.drop();
       else client.look(now);
     }
   }

@@ -3,7 +3,7 @@ import { Inbox } from '../proxy/check/inbox.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Plan } from './attempt.ts';
-import { type Client, type Job, NOTHING, type Served } from './client.ts';
+import type { Client, Job, Served } from './client.ts';
 import type { Carrier } from './desk.ts';
 import { badRequest, type GatewayFault, maybeSent } from './fault.ts';
 import {
@@ -42,7 +42,6 @@ export function sendPlain(job: PlainJob): void {
   const repeatable = framing === 'none' && (method === 'GET' || method === 'HEAD');
   let running: Race | null = null;
   client.serving = {
-    ...NOTHING,
     left() {
       running?.cancel();
       desk.settled(job, 'client_left');
@@ -319,7 +318,7 @@ class Exchange implements Carrier, Served {
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     member.busy--;
-    const patienceMs = how === 'left' || client.hasEnded ? CUT_MS : desk.options.idleMs;
+    const patienceMs = how === 'left' ? CUT_MS : Math.min(this.patienceMs, desk.options.idleMs);
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };

@@ -27,6 +27,8 @@ export class Relay implements Carrier {
   readonly look: (now: number) => void;
   readonly #options: RelayOptions;
   #ended: 'client' | 'upstream' | null = null;
+  /** True once the upstream sends no more. */
+  #isWhole = false;
   #over = false;
 
   constructor(options: RelayOptions) {
@@ -67,12 +69,12 @@ export class Relay implements Carrier {
       },
       ended: () => {
         this.#ended ??= name;
+        this.#isWhole ||= direction === 'down';
         to.end();
       },
       closed: (fault) => {
         // A graceful end, or the other side still reads. Otherwise that side must notice that data is missing.
-        if (fault !== null || this.#ended === null) this.#end(name);
-        else if (this.#open-- === 1) this.#end(this.#ended);
+        if (fault !== null || !this.#isWhole || this.#open-- === 1) this.#end(name);
       },
     };
   }
@@ -96,6 +98,7 @@ export class Relay implements Carrier {
     const { client, upstream, onEnd } = this.#options;
     client.destroy();
     upstream.destroy();
-    onEnd(this.#ended ?? by);
+    // A client that has only ended its half still waited.
+    onEnd(by === 'limit' && this.#ended === 'client' ? by : (this.#ended ?? by));
   }
 }

@@ -71,8 +71,6 @@ export class Tunnel implements Served {
     }
   }
 
-  drained(): void {}
-
   left(): void {
     clearTimeout(this.#timer);
     if (this.#running === null) return;
@@ -179,13 +177,14 @@ export class Tunnel implements Served {
         if (!isProven) return;
         // A pause that ended in time says nothing, so what stands still is judged by who gives up.
         const isBroken = endedBy === 'upstream';
-        const patienceMs = endedBy === 'client' ? CUT_MS : idleMs;
+        const patienceMs = endedBy === 'client' ? CUT_MS : Math.min(relay.patienceMs, idleMs);
         const isCut = isWithin && (isBroken || monotonic() - relay.cameAt >= patienceMs);
         const since = isBroken ? monotonic() : relay.cameAt;
         lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });
       },
     });
     desk.carriers.add(relay);
+    client.serving = { cut: () => relay.cut() };
     // Early data was sent before anything came back, and so proves nothing.
     relay.carry('up', client.inbox.remainder());
     relay.carry('down', received);

@@ -2,7 +2,8 @@ import { inEnglish } from '../errors.ts';
 import type { Recount } from '../http/limits.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { createResponseCache } from '../http/response-cache.ts';
-import { type Call, json as jsonBody, type Route, route } from '../http/route.ts';
+import { type Call, json, type Route, route } from '../http/route.ts';
+import { unkept } from '../http/unkept.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { createShares, type Shares } from '../lib/shares.ts';
 import { judgeAnswer } from './check/judge.ts';
@@ -122,13 +123,13 @@ export function proxyRoutes({
       about: described.startTest,
     }),
     route('POST /api/test_proxy_quick', (call) => testQuick(shared, call), {
-      body: jsonBody(quickTestBody, forgive),
+      body: json(quickTestBody, forgive),
       limit: 'test',
       about: described.quickTest,
     }),
     route('POST /api/proxy/:id/report', (call) => report(shared, call), {
       params: idParams,
-      body: jsonBody(reportBody),
+      body: json(reportBody),
       limit: 'report',
       about: described.report,
     }),
@@ -177,7 +178,7 @@ async function list(shared: Shared, { query, context }: Call<{ query: ListQuery 
     const write = createLineFormat(format, { remoteDns: query.remote_dns ?? false, logins: admin });
     return new Response(items.map(write).join(''), { headers });
   }
-  return json(listView({ items, total }, queryView(query, filter, limit)), caching);
+  return Response.json(listView({ items, total }, queryView(query, filter, limit)), { headers: caching });
 }
 
 /** Streams all matches as a download. */
@@ -209,16 +210,16 @@ async function exportList(
 }
 
 async function showStatus({ service }: Shared): Promise<Response> {
-  return json(statusView(await service.status()), NO_STORE);
+  return unkept(statusView(await service.status()));
 }
 
 async function showFilters({ service }: Shared): Promise<Response> {
-  return json(await service.filters(), REVALIDATE);
+  return Response.json(await service.filters(), { headers: REVALIDATE });
 }
 
 async function showProxy({ service }: Shared, { params, context }: Call<OfProxy>): Promise<Response> {
   const view = context.admin ? administratorsView : proxyView;
-  return json(view(await service.get(params.id)), NO_STORE);
+  return unkept(view(await service.get(params.id)));
 }
 
 /** Starts a test without waiting for its result. */
@@ -228,8 +229,7 @@ async function startTest(
 ): Promise<Response> {
   await service.startTest(id);
   const message = 'The test has started; its result shows on the proxy within seconds.';
-  const headers = { ...NO_STORE, location: `${basePath}/api/proxy/${id}` };
-  return json({ success: true, id, message }, headers, 202);
+  return unkept({ success: true, id, message }, 202, { location: `${basePath}/api/proxy/${id}` });
 }
 
 /** Tests a proxy and waits for the result. */
@@ -238,10 +238,7 @@ async function testQuick(
   { body, context }: Call<{ body: typeof quickTestBody }>,
 ): Promise<Response> {
   const { ip, port, protocol = 'http', proxy_id } = body;
-  return json(
-    testView(await service.testQuick({ ip, port, protocol, proxyId: proxy_id }, context)),
-    NO_STORE,
-  );
+  return unkept(testView(await service.testQuick({ ip, port, protocol, proxyId: proxy_id }, context)));
 }
 
 /** Notes whether a proxy worked for the caller. */
@@ -254,17 +251,17 @@ async function report(
   // Anyone may send reports, but only holders of a token are trusted about a site.
   if (witness !== null) targets.reported(witness, record, body.target, body.ok);
   const { id, nextCheck } = record;
-  return json({ success: true, id, next_check: formatTimestamp(nextCheck) }, NO_STORE);
+  return unkept({ success: true, id, next_check: formatTimestamp(nextCheck) });
 }
 
 async function startRefresh({ service, basePath }: Shared, { context }: Call): Promise<Response> {
   const job = jobView(await (context.admin ? service.refresh() : service.refreshUnlessFresh()));
   const status = job.state === 'done' ? 200 : 202;
-  return json({ success: true, job }, { ...NO_STORE, location: `${basePath}/api/refresh` }, status);
+  return unkept({ success: true, job }, status, { location: `${basePath}/api/refresh` });
 }
 
 async function showRefresh({ service }: Shared): Promise<Response> {
-  return json({ success: true, job: jobView(await service.currentRefresh()) }, NO_STORE);
+  return unkept({ success: true, job: jobView(await service.currentRefresh()) });
 }
 
 async function listSources(
@@ -273,7 +270,7 @@ async function listSources(
 ): Promise<Response> {
   const all = await service.sources();
   const sources = partOf(all, query).map(sourceView);
-  return json({ success: true, total: all.length, count: sources.length, sources }, NO_STORE);
+  return unkept({ success: true, total: all.length, count: sources.length, sources });
 }
 
 /** Streams what happens in refreshes until the caller leaves or the server stops. */
@@ -306,14 +303,7 @@ function judge({ judgeSecret }: Shared, { request, context }: Call): Response {
   const { headers, url } = request;
   const secret = judgeSecret();
   const proof = secret === undefined ? {} : { secret };
-  return json(judgeAnswer({ url: new URL(url), headers, peer: context.peer, ...proof }), NO_STORE);
-}
-
-function json(value: object, headers: Record<string, string>, status = 200): Response {
-  return new Response(JSON.stringify(value), {
-    status,
-    headers: { ...headers, 'content-type': 'application/json' },
-  });
+  return unkept(judgeAnswer({ url: new URL(url), headers, peer: context.peer, ...proof }));
 }
 
 /** Fetches each chunk when the client has taken the one before. `onEnd` is called once, however the stream ends. */

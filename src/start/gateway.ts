@@ -91,7 +91,7 @@ export async function startServerGateway(
     store: stores.proxies,
     filling: async () => ['starting', 'filling'].includes((await service.status()).condition),
     engine: gateway.engine,
-    report: (id) => service.report(id, { ok: false }),
+    report: (id, error) => service.report(id, { ok: false, error }),
     paid,
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),

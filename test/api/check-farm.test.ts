@@ -22,13 +22,6 @@ describe('a proxy that is', () => {
   }
 });
 
-test('the exit address is the one that the judge saw', async () => {
-  for (const role of ['http', 'https', 'socks4', 'socks5'] as const) {
-    const result = await patient.check(farm.endpoint(role, 7));
-    expect(result).toMatchObject({ exitIp: farm.address(role, 7) });
-  }
-});
-
 test('times are in order', async () => {
   const result = await patient.check(farm.endpoint('http', 8));
   if (result.verdict !== 'alive') throw new Error(result.error);
@@ -107,7 +100,7 @@ test('closing the checker ends running checks', async () => {
 });
 
 test('a hundred checks at once do not mix up their answers', async () => {
-  const roles = ['http', 'socks5', 'wrong token', 'socks4', 'http that says so'] as const;
+  const roles = ['http', 'socks5', 'wrong token', 'socks4', 'https', 'http that says so'] as const;
   const results = await Promise.all(
     Array.from({ length: 100 }, async (_, n) => {
       const endpoint = farm.endpoint(roles[n % roles.length] ?? 'http', 100 + n);

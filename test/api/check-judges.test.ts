@@ -4,7 +4,7 @@ import type { CheckerOptions } from '../../src/proxy/check/checker.ts';
 import type { Endpoint } from '../../src/proxy/proxy.ts';
 import { localChecker } from '../support/farm/checkers.ts';
 import { type Farm, startFarm } from '../support/farm/farm.ts';
-import { startJudge } from '../support/farm/judge-server.ts';
+import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
 import { afterEachTest, shared } from '../support/shared.ts';
 
 const JUDGE_DOWN = { verdict: 'unknown', error: 'judge_down' } as const;
@@ -17,12 +17,14 @@ const JUDGE = '1.1.1.1';
 const farm = shared(() => startFarm());
 const closers = afterEachTest();
 
-/** Starts a judge, and a checker that asks it. */
-async function judged(about: Parameters<typeof startJudge>[0] = {}, options: Partial<CheckerOptions> = {}) {
-  const judge = await startJudge(about);
-  const checker = localChecker({ judges: [judge.url], ...options });
-  closers.push(checker.close, judge.stop);
-  return { judge, checker };
+type Judged = Parameters<typeof startJudge>[0];
+
+/** Starts a judge or several, and a checker that asks them. */
+async function judged(about: Judged | Judged[] = {}, options: Partial<CheckerOptions> = {}) {
+  const judges = await Promise.all([about].flat().map((one) => startJudge(one)));
+  const checker = localChecker({ judges: judges.map(({ url }) => url), ...options });
+  closers.push(checker.close, ...judges.map(({ stop }) => stop));
+  return { judge: judges[0] as JudgeServer, judges, checker };
 }
 
 test('while no judge answers, nothing is said about any proxy', async () => {
@@ -64,26 +66,20 @@ test('a judge that comes back is used again', async () => {
 });
 
 test('with a second judge the first may fail', async () => {
-  const [first, second] = [await startJudge(), await startJudge()];
-  const checker = localChecker({ judges: [first.url, second.url] });
+  const { judge: first, checker } = await judged([{}, {}]);
   await checker.probe();
   await first.stop();
   for (let n = 0; n < 4; n++) {
     expect(await checker.check(farm.endpoint('http', n))).toMatchObject({ verdict: 'alive' });
   }
   expect(checker.judges().judges.map(({ up }) => up)).toEqual([false, true]);
-  checker.close();
-  await second.stop();
 });
 
 test('judges take turns', async () => {
-  const judges = [await startJudge(), await startJudge()];
-  const checker = localChecker({ judges: judges.map(({ url }) => url) });
+  const { judges, checker } = await judged([{}, {}]);
   await checker.probe();
   for (let n = 0; n < 10; n++) await checker.check(farm.endpoint('http', n));
   expect(judges.map((judge) => judge.answered())).toEqual([6, 6]);
-  checker.close();
-  await Promise.all(judges.map((judge) => judge.stop()));
 });
 
 test('a check that waits for a busy judge ends when it is aborted', async () => {
@@ -139,22 +135,22 @@ test('headers that a balancer adds before the judge are not held against the pro
   expect(await checker.check(farm.endpoint('http'))).toMatchObject({ anonymity: 'elite', tampering: [] });
 });
 
-/** A checker that believes itself on the public internet, while all it dials is the farm and a judge. */
-async function publicChecker(seenAs: (peer: string) => string, options: Partial<CheckerOptions> = {}) {
-  const judge = await startJudge({ seenAs, host: 'judge.test' });
+/** A checker that believes itself on the public internet, while all it dials is the farm and one judge or several. */
+async function publicChecker(
+  seenAs: ((peer: string) => string) | ((peer: string) => string)[],
+  options: Partial<CheckerOptions> = {},
+) {
   const dialled: string[] = [];
-  const checker = localChecker({
-    judges: [judge.url],
+  const abouts = [seenAs].flat().map((one, n) => ({ seenAs: one, host: `judge${n}.test` }));
+  const { checker } = await judged(abouts, {
     allowPrivate: false,
     resolve: async () => [JUDGE],
-    dial: (address) => {
+    dial: (address, port) => {
       dialled.push(address);
-      const [host, port] = address === JUDGE ? ['127.0.0.1', judge.port] : [farm.address('http'), farm.port];
-      return connect({ host, port });
+      return address === JUDGE ? connect(port, '127.0.0.1') : connect(farm.port, farm.address('http'));
     },
     ...options,
   });
-  closers.push(checker.close, judge.stop);
   return { checker, dialled };
 }
 
@@ -205,6 +201,16 @@ test('a public proxy that leaves us at our own address, or at a private one, is 
     { verdict: 'dead', error: 'wrong_exit' },
   ]);
 });
+
+test.each(['10.0.0.1', US])(
+  'a judge that shows everyone the address %s counts against nobody if another one knows better',
+  async (address) => {
+    const exitOf = (peer: string) => (peer === '127.0.0.1' ? US : PROXY.ip);
+    const { checker } = await publicChecker([() => address, exitOf]);
+    for (let n = 0; n < 4; n++)
+      expect(await checker.check(PROXY)).toMatchObject({ verdict: 'alive', exitIp: PROXY.ip });
+  },
+);
 
 for (const code of ['EMFILE', 'ECONNREFUSED', 'ENETUNREACH']) {
   test(`when every connection fails with ${code}, nothing is said about the proxy`, async () => {

@@ -92,7 +92,7 @@ test('an echo counts, and is marked as one, while no witness responds; once the 
   expect(await checker.check(forger)).toEqual({ verdict: 'dead', error: 'bad_answer' });
 });
 
-test('a proxy that has brought a part of a file is believed for a while, until it fails', async () => {
+test('a proxy that has brought a part of a file is believed for a while, unless it is in doubt', async () => {
   const world = await openWorld();
   let now = 0;
   const checker = world.checker({ monotonic: () => now + performance.now() });
@@ -102,9 +102,12 @@ test('a proxy that has brought a part of a file is believed for a while, until i
   const once = brought();
   expect(once).toBeGreaterThan(0);
   expect(once).toBeLessThanOrEqual(4096);
+  expect(await checker.check(endpoint, undefined, true)).toMatchObject({ proof: 'relayed' });
+  const twice = brought();
+  expect(twice).toBeGreaterThan(once);
   now = 3 * 3_600_000;
   expect(await checker.check(endpoint)).toMatchObject({ proof: 'relayed' });
-  expect(brought()).toBeGreaterThan(once);
+  expect(brought()).toBeGreaterThan(twice);
   // The direct copy is two blocks at most, and a few pieces to compare.
   for (const { sent } of world.witnesses) expect(sent('127.0.0.1')).toBeLessThan(600 * 1024);
 });

@@ -7,8 +7,9 @@ import type { Lane } from '../../src/gateway/lane.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
-import { NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../../src/runtime/tcp.ts';
+import type { Tcp, TcpListener } from '../../src/runtime/tcp.ts';
 import { credit, startLane } from '../support/gateway/lane.ts';
+import { silent } from '../support/gateway/silent.ts';
 import { createRandom } from '../support/random.ts';
 import { until } from '../support/stores/services.ts';
 
@@ -37,22 +38,12 @@ test('proxies that reach a site are chosen for it', () => {
   expect(blocked).toBeLessThan(10);
 });
 
-const silent: TcpSocket = {
-  peer: '',
-  listener: NOBODY,
-  write: () => true,
-  pause() {},
-  resume() {},
-  end() {},
-  destroy() {},
-};
-
 type Options = Partial<ConstructorParameters<typeof Engine>[0]>;
 
 function startEngine(more: Options = {}) {
   const monotonic = () => performance.now();
   return new Engine({
-    tcp: { dial: () => silent },
+    tcp: { dial: () => silent() },
     testimony: createTestimony({ random: Math.random, monotonic }),
     tries: 2,
     timeoutMs: 60_000,
@@ -89,7 +80,7 @@ function startRaces(count: number, more: Options = {}) {
   const dials: { ip: string; listener: TcpListener }[] = [];
   const dial: Tcp['dial'] = (ip, _port, listener) => {
     dials.push({ ip, listener });
-    return { ...silent };
+    return silent();
   };
   const engine = startEngine({ tcp: { dial }, ...more });
   const lane = engine.laneOf('tunnel', account);

@@ -23,7 +23,6 @@ async function startLooking(tcp: typeof bunTcp, proxy: string) {
   });
   // It always moves, and makes the gateway look.
   gateway.carriers.add({
-    startedAt: 0,
     get movedAt() {
       return now;
     },

@@ -80,9 +80,10 @@ test('a request that waits for a proxy looks for it again only when there are ot
   expect(looks).toBeLessThan(5);
 });
 
-test('the pool counts as being filled until the gateway knows what it was filled with', async () => {
+test('the pool counts as being filled until the gateway knows what it was filled with, and hears then what has failed, and why', async () => {
   let isFilled = false;
   const found: Upstream[] = [];
+  const reported: unknown[] = [];
   const follower = followPool({
     store: {
       version: async () => `${isFilled}`,
@@ -92,7 +93,7 @@ test('the pool counts as being filled until the gateway knows what it was filled
       },
     },
     engine: { set: (upstream) => void found.push(upstream) },
-    report: async () => {},
+    report: async (...what) => void reported.push(what),
     paid: { alive: () => [], version: () => 0, doubt() {} },
     async filling() {
       isFilled = true;
@@ -104,6 +105,8 @@ test('the pool counts as being filled until the gateway knows what it was filled
   follower.start();
   await until(() => !follower.isFilling());
   expect(found).toHaveLength(1);
+  for (const why of ['declined', 'page', 'timeout'] as const) follower.failed(found[0] as Upstream, why);
+  expect(reported).toEqual([[1, 'page']]);
   await follower.stop();
 });
 

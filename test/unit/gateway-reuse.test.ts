@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { Idle } from '../../src/gateway/idle.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
-import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
+import type { TcpSocket } from '../../src/runtime/tcp.ts';
 import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
+import { silent } from '../support/gateway/silent.ts';
 import { talk } from '../support/gateway/talk.ts';
-import { listening } from '../support/servers/listening.ts';
+import { listening, stopperOf } from '../support/servers/listening.ts';
 import { afterEachTest } from '../support/shared.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -28,13 +29,10 @@ async function createWorld(
   options: Pick<BareOptions, 'limits' | 'verify' | 'withTokens'> = {},
 ) {
   const heard: Heard[] = [];
-  const sockets = new Set<Socket>();
   let connections = 0;
   const proxy = createServer((socket) => {
     const connection = connections++;
     let count = 0;
-    sockets.add(socket);
-    socket.on('error', () => {});
     socket.on('data', (bytes: Buffer) => {
       const one = { connection, line: bytes.toString().split('\r\n')[0] ?? '' };
       heard.push(one);
@@ -45,13 +43,7 @@ async function createWorld(
   });
   const proxies = [`127.0.0.1:${await listening(proxy)}`];
   const gateway = await startBareGateway({ tcp, proxies, ...options });
-  closers.push(
-    () => gateway.stop(),
-    () => proxy.close(),
-    () => {
-      for (const socket of sockets) socket.destroy();
-    },
-  );
+  closers.push(() => gateway.stop(), stopperOf(proxy));
   const ask = async (request: string) => (await talk(gateway, request)).text;
   return { heard, ask, gateway };
 }
@@ -185,16 +177,7 @@ test('of the connections that many requests at once have left, those stay open t
   const upstream = unknownUpstream({ protocol: 'http', ip: '192.0.2.1', port: 80 });
   const target = { host: 'a.example', address: null, port: 80 };
   const put = (socket: TcpSocket) => idle.put(upstream, target, socket);
-  for (; open < 20; open++)
-    put({
-      peer: '',
-      listener: NOBODY,
-      write: () => true,
-      pause: () => {},
-      resume: () => {},
-      end: () => {},
-      destroy: () => void open--,
-    });
+  for (; open < 20; open++) put(silent({ destroy: () => void open-- }));
   for (; now < 10_000; now += 200) {
     const socket = idle.take(upstream, target);
     if (socket) put(socket);

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { Relay } from '../../src/gateway/relay.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { beRude, RUDE, untilEmpty } from '../support/gateway/rude-clients.ts';
+import { silent } from '../support/gateway/silent.ts';
 import { talk } from '../support/gateway/talk.ts';
 import { listening } from '../support/servers/listening.ts';
 import { afterEachTest } from '../support/shared.ts';
@@ -42,6 +44,17 @@ async function startProxy(answer: string | null, end: 'stay' | 'end' | 'reset' =
 
 const get = (n: number, more = '') => `GET http://${TARGET}/${n} HTTP/1.1\r\nHost: ${TARGET}\r\n${more}\r\n`;
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+test('a tunnel is over once its client is gone, even if that had ended its half and has not read all', () => {
+  const [client, upstream] = [silent({ write: () => false }), silent()];
+  const ends: string[] = [];
+  const onEnd = (by: string) => void ends.push(by);
+  new Relay({ client, upstream, monotonic: () => 0, onLook() {}, onBytes: () => true, onEnd });
+  upstream.listener.received(Buffer.from('more than it reads'));
+  client.listener.ended();
+  client.listener.closed(null);
+  expect(ends).toEqual(['client']);
+});
 
 describe.each([
   ['Bun', bunTcp],

@@ -99,6 +99,25 @@ test('where checks are ample each waits until it is due', async () => {
   expect(loop.network.asked).toEqual([]);
 });
 
+test('only one that was reported since its last check, for what it may forge, is checked whatever it has delivered before', async () => {
+  const loop = await open();
+  await loop.due(3, 'alive');
+  const at = loop.clock.now() - MINUTE;
+  const bad = [{ error: 'page' }, { error: 'timeout' }, { at: at - HOUR }];
+  const records = await loop.store.due(loop.clock.now(), 3, 'alive');
+  const reportsOf = (n: number) =>
+    JSON.stringify([bad[n], {}].map((one, ok) => ({ at, ok: ok > 0, ...one })));
+  await loop.store.save(records.map((record, n) => ({ ...record, reports: reportsOf(n) })));
+  const asked: [string, boolean | undefined][] = [];
+  loop.network.check = async (endpoint, _signal, afresh) => {
+    asked.push([formatUrl(endpoint), afresh]);
+    return { verdict: 'dead', error: 'timeout' };
+  };
+  loop.start();
+  await loop.clock.advance(3_000);
+  expect(asked).toEqual([true, false, false].map((afresh, n) => [`http://192.0.1.${n + 1}:80`, afresh]));
+});
+
 test('nothing is checked again within two minutes, however few there are', async () => {
   const loop = await open({ perHour: 3600 });
   const dead = await loop.due(3, 'dead');

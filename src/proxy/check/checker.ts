@@ -115,7 +115,7 @@ export function createChecker(options: CheckerOptions) {
     return isRefused(endpoint, { allowPrivate, own: judges.ownAddresses() });
   }
 
-  async function check(listed: Dialled, signal?: AbortSignal): Promise<CheckResult> {
+  async function check(listed: Dialled, signal?: AbortSignal, afresh = false): Promise<CheckResult> {
     const endpoint = isHostName(listed.ip) ? await located(listed, refuses, remotes.resolve) : listed;
     if (endpoint === 'unresolved') return UNKNOWN;
     if (typeof endpoint === 'string') return { verdict: 'dead', error: endpoint };
@@ -127,7 +127,7 @@ export function createChecker(options: CheckerOptions) {
       const startedAt = monotonic();
       let result = UNKNOWN;
       try {
-        result = await interrogate(endpoint, signal);
+        result = await interrogate(endpoint, signal, afresh);
       } catch (error) {
         note(error);
       }
@@ -148,7 +148,7 @@ export function createChecker(options: CheckerOptions) {
      * Checks one proxy, whose name is looked up first; the address that was judged is the one that is dialled. Never
      * rejects. Returns `unknown` if no judge answers directly, if this machine has no sockets left, if the signal
      * aborts, and after `close`. Each question takes at most the time limit. There are up to four questions if judges
-     * disagree and a witness has to be asked.
+     * disagree and a witness has to be asked, which `afresh` demands of one that is still believed.
      */
     check,
     /** Reports whether this address or port is never dialled. `check` then returns `refused_address`. */

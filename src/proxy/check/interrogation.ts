@@ -2,10 +2,10 @@ import type { SecureContext } from 'node:tls';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { CheckError, CheckResult, Dialled } from '../proxy.ts';
 import { proxyKeyOf } from '../targets/site.ts';
-import type { Dialler, Held } from './dialler.ts';
+import type { Dialler } from './dialler.ts';
 import { askThrough, pathWith, rangeRequest } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
-import { answerReader, type HttpAnswer } from './http.ts';
+import { answerReader } from './http.ts';
 import { type Judge, type Judges, type Scheme, schemeFor } from './judges.ts';
 import { createOpinions, type Failed, type Opinion } from './opinion.ts';
 import { confirm } from './remotes.ts';
@@ -34,29 +34,14 @@ export const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 /**
  * Finds out whether a proxy works, and by what proof. Over TLS a judge's page is enough; without TLS it takes
  * our own judge's answer, or any judge's page and a part of a witness's file. Rejects if the result is
- * unknown and the fault is ours.
+ * unknown and the fault is ours. `afresh`: whatever it has delivered before.
  */
 export function createInterrogation(
   options: InterrogationOptions,
-): (endpoint: Dialled, signal?: AbortSignal) => Promise<CheckResult> {
+): (endpoint: Dialled, signal?: AbortSignal, afresh?: boolean) => Promise<CheckResult> {
   const { dialler, judges, relays, secureContext, monotonic } = options;
   const prove = createRelayProof(options);
   const opinionOf = createOpinions(options);
-
-  function ask(
-    endpoint: Dialled,
-    { remote: { target } }: Judge,
-    token: string | null,
-    signal: AbortSignal | undefined,
-  ): Promise<Held<HttpAnswer>> {
-    const request = {
-      target,
-      path: pathWith(target, token ?? ''),
-      hear: answerReader(),
-      secureContext,
-    };
-    return dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
-  }
 
   /**
    * Reports whether a failure is the proxy's: our network worked meanwhile and, if the proxy was waiting for
@@ -86,8 +71,10 @@ export function createInterrogation(
       const judge = judges.next(scheme, avoid) ?? (await judges.find(scheme, avoid, signal));
       if (judge === null || signal?.aborted) return null;
       const token = scheme === 'https' ? null : options.randomToken();
+      const { target } = judge.remote;
+      const request = { target, path: pathWith(target, token ?? ''), hear: answerReader(), secureContext };
       const startedAt = monotonic();
-      const held = await ask(endpoint, judge, token, signal);
+      const held = await dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
       if ('said' in held) {
         const opinion = opinionOf({ endpoint, judge, token }, held.said, held.times);
         // A page that the proxy may have made up does not show that the judge works, for which others would be blamed.
@@ -120,7 +107,7 @@ export function createInterrogation(
     return second;
   }
 
-  return async (endpoint, signal) => {
+  return async (endpoint, signal, afresh = false) => {
     const scheme = schemeFor(endpoint.protocol, judges.has('https'));
     const key = `${endpoint.protocol} ${proxyKeyOf(endpoint)}`;
     let opinion = await hear(endpoint, scheme, signal);
@@ -133,11 +120,15 @@ export function createInterrogation(
     }
     const { result } = opinion;
     if (result.proof !== 'echoed') return result;
-    if (relays.has(key)) return { ...result, proof: 'relayed' };
+    const isBelieved = relays.has(key);
+    if (isBelieved && !afresh) return { ...result, proof: 'relayed' };
     const proof = await prove(endpoint, signal);
     if (proof === 'relayed') relays.add(key);
-    else if (proof !== 'echoed') return { verdict: 'dead', error: proof };
-    return { ...result, proof };
+    else if (proof !== 'echoed') {
+      relays.forget(key);
+      return { verdict: 'dead', error: proof };
+    }
+    return { ...result, proof: isBelieved ? 'relayed' : proof };
   };
 }
 

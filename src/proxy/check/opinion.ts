@@ -78,7 +78,7 @@ export function createOpinions({
     const { endpoint, judge } = asked;
     const echo = readAnswer(asked, answer);
     if (echo === null) return { judge, error: 'bad_answer', doubtful: true };
-    if (isOwnExit(endpoint, echo)) return { judge, error: 'wrong_exit', doubtful: false };
+    if (isOwnExit(endpoint, echo)) return { judge, error: 'wrong_exit', doubtful: true };
     const { anonymity, tampering } = seen(judge, echo);
     const proof = judge.scheme === 'https' ? 'tls' : echo.proven ? 'signed' : 'echoed';
     const exitIp = echo.address;

@@ -52,7 +52,7 @@ export function createSingleChecks(options: SingleCheckOptions) {
   });
 
   async function check(endpoint: Dialled): Promise<Exclude<CheckResult, { verdict: 'unknown' }>> {
-    const result = await checker.check(endpoint, signal);
+    const result = await checker.check(endpoint, signal, true);
     if (result.verdict === 'unknown') throw noJudge();
     demandDialled(endpoint, result);
     return result;

@@ -92,11 +92,7 @@ export const BYTE_FAULTS: readonly PutBack[] = [
       '        this.#moved();',
     ],
     ['src/gateway/client.ts', '    this.serving = null;\n    this.#resume();', '    this.serving = null;'],
-    [
-      'src/gateway/client.ts',
-      '    this.serving.received();\n    this.#resume();',
-      '    this.serving.received();',
-    ],
+    ['src/gateway/client.ts', '    this.#goOn();\n    this.#resume();', '    this.#goOn();'],
   ),
   fault('a proxy that was paused is not read again', [
     'src/gateway/plain.ts',
@@ -115,7 +111,7 @@ export const BYTE_FAULTS: readonly PutBack[] = [
   ]),
   fault('a client that has gone is still counted', [
     'src/gateway/client.ts',
-    '    this.serving?.left();\n    this.gone();',
-    '    this.serving?.left();',
+    '    this.serving?.left?.();\n    this.gone();',
+    '    this.serving?.left?.();',
   ]),
 ];
