@@ -1,4 +1,5 @@
 import { MEDIA_TYPES } from '../../codec/format.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
@@ -53,7 +54,12 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       if (body !== null) {
         // Images that expire or have limited views must not stay in memory.
         const keeps = image.maxViews === null && image.expiresAt === null;
-        return range || key !== originalKey(image) || !keeps ? body : smallFiles.offer(key, image.size, body);
+        if (range || key !== originalKey(image)) return body;
+        const whole = keeps ? await smallFiles.offer(key, image.size, body) : body;
+        if (!(whole instanceof Blob) || whole.size === image.size) return whole;
+        // With the ETag of the whole, caches would keep a part for good.
+        log('error', 'file of an image is damaged', { id: image.id, key, size: whole.size });
+        throw new AppError('unavailable', inEnglish('The file of this image is damaged.'));
       }
       thumbnails.forget(key);
       log('warn', 'file of an image is missing', { id: image.id, key });
