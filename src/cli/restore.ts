@@ -99,7 +99,7 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
             `The stores have ${countOf(images, 'image')} of another installation, such as of a server that was started on empty stores. To restore the backup, stop the server, empty the stores, and try again.`,
           );
         }
-        // Such as all that there was when the records had been lost, and a server had begun anew.
+        // Such as what a server had begun after its records had been lost.
         const fault = isWhole && options.at === undefined ? await source.state.get(FAULT) : null;
         if (fault !== null) {
           throw new CommandError(

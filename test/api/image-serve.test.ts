@@ -188,7 +188,7 @@ describe('a direct link', () => {
     );
   });
 
-  test('whose file was cut is no picture, which caches would keep by its ETag, and a line in the log', async () => {
+  test('whose file was cut is refused, as caches would keep it by its ETag, with a line in the log', async () => {
     const cut = await host.upload(new Uint8Array(await quarters().png().toBuffer()));
     await host.stray(cut.id, 'a part');
     for (let time = 0; time < 2; time++) {
