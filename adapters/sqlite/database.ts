@@ -9,7 +9,7 @@ import { createAside } from './aside.ts';
 import { isBusy, translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate, migrateFile } from './migrate.ts';
-import { watchPresence } from './presence.ts';
+import { watchFile, watchLog } from './presence.ts';
 import { FOR_DELETIONS, type Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
 
@@ -74,8 +74,8 @@ export async function openDatabase(
   const driver = await openFile(openSqlite, path);
   reserve?.renew();
   try {
-    const fileFault = path === ':memory:' ? inPlace : watchPresence(path);
-    const surroundings: Surroundings = { fileFault, reserve };
+    const inPlace = path === ':memory:' ? () => null : watchFile(path);
+    const surroundings: Surroundings = { fileFault: inPlace, reserve };
     const database = wrap(driver, surroundings);
     /* `node:sqlite` gives the result code only for prepared statements, so nothing here uses `exec`. */
     const mode = await whenFree(() => {
@@ -89,12 +89,14 @@ export async function openDatabase(
     );
     if (mode !== 'wal') return database;
     surroundings.log = await openLogSync(path);
+    const logFault = watchLog(path);
+    surroundings.fileFault = () => inPlace() ?? logFault();
     if (!openThread) return database;
     const aside = createAside(openThread, path, READ_ASIDE_SETTINGS);
     return {
       ...database,
       readAside: (sql, ...values) =>
-        fileFault() === null ? aside.all(sql, ...values) : database.readAside(sql, ...values),
+        database.fileFault() === null ? aside.all(sql, ...values) : database.readAside(sql, ...values),
       async close() {
         await aside.close();
         await database.close();
@@ -148,9 +150,8 @@ function createPrivate(path: string): void {
   closeSync(openSync(path, 'a', 0o600));
 }
 
-const inPlace = () => null;
-
 interface Surroundings {
+  /** Knows the log only once SQLite has created it, as `log` does. */
   fileFault?: () => Message | null;
   reserve?: Reserve | undefined;
   /** What `onDisk` waits for. Known only once SQLite has created the log. */
@@ -159,7 +160,8 @@ interface Surroundings {
 
 /** Wraps an open, configured connection. */
 export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}) {
-  const { fileFault = inPlace, reserve } = surroundings;
+  const { reserve } = surroundings;
+  const fileFault = () => surroundings.fileFault?.() ?? null;
   const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
   let timeoutMs = BUSY_TIMEOUT_MS;
@@ -183,7 +185,11 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}) {
 
   function beginWriting(): void {
     const fault = fileFault();
-    if (fault !== null) throw new AppError('unavailable', fault);
+    if (fault !== null) {
+      // What was committed before must not be lost if the process is killed.
+      emptyLog();
+      throw new AppError('unavailable', fault);
+    }
     try {
       run('BEGIN IMMEDIATE');
     } catch (error) {

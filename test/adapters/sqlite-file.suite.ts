@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rename, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setImmediate } from 'node:timers/promises';
@@ -272,6 +272,14 @@ export function sqliteFileTests(
         await rename(away, path);
         await images.insert(image({ id: 'after' }));
         assert.deepEqual(await images.faults(), []);
+        await unlink(`${path}-wal`);
+        await assert.rejects(images.insert(image({ id: 'lost' })), { code: 'unavailable' });
+        assert.match((await images.faults())[0]?.text ?? '', /log .* was removed/);
+        await copyFile(path, away);
+      });
+      // As if the process had been killed then.
+      await withDatabase(away, async (database) => {
+        assert.equal((await createSqliteImages(database).get('after'))?.id, 'after');
       });
     });
   });
