@@ -9,7 +9,7 @@ import { createAside } from './aside.ts';
 import { isBusy, translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate, migrateFile } from './migrate.ts';
-import { watchFile, watchLog } from './presence.ts';
+import { watchPresence } from './presence.ts';
 import { FOR_DELETIONS, type Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
 
@@ -74,8 +74,7 @@ export async function openDatabase(
   const driver = await openFile(openSqlite, path);
   reserve?.renew();
   try {
-    const inPlace = path === ':memory:' ? () => null : watchFile(path);
-    const surroundings: Surroundings = { fileFault: inPlace, reserve };
+    const surroundings: Surroundings = { reserve };
     const database = wrap(driver, surroundings);
     /* `node:sqlite` gives the result code only for prepared statements, so nothing here uses `exec`. */
     const mode = await whenFree(() => {
@@ -87,10 +86,9 @@ export async function openDatabase(
     await whenFree(() =>
       log ? migrateFile(database, migrations, { path, log }) : migrate(database, migrations),
     );
+    if (path !== ':memory:') surroundings.fileFault = watchPresence(path);
     if (mode !== 'wal') return database;
     surroundings.log = await openLogSync(path);
-    const logFault = watchLog(path);
-    surroundings.fileFault = () => inPlace() ?? logFault();
     if (!openThread) return database;
     const aside = createAside(openThread, path, READ_ASIDE_SETTINGS);
     return {
@@ -151,10 +149,10 @@ function createPrivate(path: string): void {
 }
 
 interface Surroundings {
-  /** Knows the log only once SQLite has created it, as `log` does. */
+  /** Known only once SQLite has created the log, as is `log`. */
   fileFault?: () => Message | null;
   reserve?: Reserve | undefined;
-  /** What `onDisk` waits for. Known only once SQLite has created the log. */
+  /** What `onDisk` waits for. */
   log?: LogSync;
 }
 
