@@ -101,11 +101,10 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
         }
         // Such as what a server had begun after its records had been lost.
         const fault = isWhole && options.at === undefined ? await source.state.get(FAULT) : null;
-        if (fault !== null) {
+        if (fault !== null)
           throw new CommandError(
             `The latest backup, ${backup.name}, was made with faults (${fault}). Name it or an older one with --at; --list prints all.`,
           );
-        }
         if (isWhole) {
           await claim(source, { metadata: target, blobs: target.blobs }, folder);
           await target.state.set(UNFINISHED, backup.name);

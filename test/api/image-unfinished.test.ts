@@ -244,7 +244,8 @@ async function reviewsOver(host: ImageHost, changed: Partial<Pick<ImageHost, 'st
   const record = await host.images.get((await host.upload(png)).id);
   if (!record) throw new Error('no record');
   const path = `${host.folder}/held`;
-  const hold = (id: string) => Bun.write(path, png).then(() => reviews.hold({ ...record, id }, path));
+  const file = new Uint8Array(record.size);
+  const hold = (id: string) => Bun.write(path, file).then(() => reviews.hold({ ...record, id }, path));
   return { reviews, record, hold };
 }
 
