@@ -1,7 +1,7 @@
 import { createNetworkList } from './lib/address.ts';
 import { EXPIRY_FORM, parseExpiry } from './lib/expiry.ts';
 import { readFlag } from './lib/flag.ts';
-import { PREFIXES, parseRates, readRate } from './lib/rates.ts';
+import { parseRates, readRate, SIZES } from './lib/rates.ts';
 
 /** A setting: text from the environment that decodes to a value of type `T`. */
 export interface Setting<T> {
@@ -108,8 +108,8 @@ export function expiry(fallback: string, description: string) {
 /** A size in bytes, written as a number and a unit: `500KB`, `32MiB`, `1GiB`. */
 export function bytes<F extends Fallback>(fallback: F, description: string, min: string) {
   const parse = (value: string): number => {
-    const [, amount, prefix = ''] = /^(\d+(?:\.\d+)?)\s*(?:([kmg]i?)?b)?$/i.exec(value) ?? [];
-    return Math.floor(Number(amount) * (PREFIXES[prefix.toLowerCase()] ?? Number.NaN));
+    const [, amount, prefix = 'b'] = /^(\d+(?:\.\d+)?)\s*(?:([kmg]i?)?b)?$/i.exec(value) ?? [];
+    return Math.floor(Number(amount) * (SIZES[prefix.toLowerCase()] ?? Number.NaN));
   };
   const minBytes = parse(min);
   return setting(fallback, description, (value) => {

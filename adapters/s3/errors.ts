@@ -18,9 +18,8 @@ export function isMissing(error: unknown): boolean {
 }
 
 /** Reports whether a right is missing, rather than that key, secret or clock is wrong. HEAD has no body that would name the fault. */
-export function isRefused(error: unknown): error is S3ServiceException {
-  const refused = error instanceof S3ServiceException && error.$metadata.httpStatusCode === 403;
-  return refused && /^(AccessDenied|Forbidden|403|Unknown\w*)$/.test(error.name);
+export function isRefused(error: unknown): boolean {
+  return statusOf(error) === 403 && /^(AccessDenied|Forbidden|403|Unknown\w*)$/.test((error as Error).name);
 }
 
 /** Returns the status of the server's answer; 0 if there was none. */

@@ -42,17 +42,7 @@ export type Rates = Record<RateName, Bucket>;
 
 /** Periods by their units, the longest last. */
 export const SECONDS = { s: 1, m: MINUTE_S, h: 60 * MINUTE_S, d: 1440 * MINUTE_S };
-type Unit = keyof typeof SECONDS;
-/** Of sizes in bytes, and of other large numbers. */
-export const PREFIXES: Record<string, number> = {
-  '': 1,
-  k: 1e3,
-  m: 1e6,
-  g: 1e9,
-  ki: 2 ** 10,
-  mi: 2 ** 20,
-  gi: GIB,
-};
+export const SIZES: Record<string, number> = { b: 1, k: 1e3, m: 1e6, g: 1e9, ki: 1024, mi: 2 ** 20, gi: GIB };
 
 /**
  * Parses `on`, `off` (`null`), or custom limits such as `upload=60/1m,upload_bytes=2GiB/1h`. Limits that are not
@@ -79,11 +69,11 @@ export function parseRates(text: string): Rates | null {
 
 /** Parses `60/1m` or `2GiB/1h`, a number or size for a period. Returns `null` if it is neither. */
 export function readRate(text: string): Bucket | null {
-  const [, count, prefix = '', time, unit = ''] =
+  const [, count, prefix = 'b', time, unit = ''] =
     /^(\d+(?:\.\d+)?)\s*(?:(?:([kmg]i?)b?|b)\s*)?\/\s*(?:(\d+(?:\.\d+)?)\s*)?([smhd])$/.exec(
       text.trim().toLowerCase(),
     ) ?? [];
-  const capacity = Number(count) * (PREFIXES[prefix] ?? Number.NaN);
-  const seconds = Number(time ?? 1) * (SECONDS[unit as Unit] ?? Number.NaN);
+  const capacity = Number(count) * (SIZES[prefix] ?? Number.NaN);
+  const seconds = Number(time ?? 1) * (SECONDS[unit as keyof typeof SECONDS] ?? Number.NaN);
   return capacity >= 1 && seconds > 0 ? per(capacity, seconds) : null;
 }

@@ -3,13 +3,11 @@ import { AppError, inEnglish } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
-import { createSmallFiles } from '../serve/small-files.ts';
+import { type Body, createSmallFiles } from '../serve/small-files.ts';
 import type { Thumbnails, Version } from '../serve/thumbnails.ts';
 import type { BlobStore, ByteRange, ImageStore } from '../store.ts';
 import { keysOf, originalKey, type Shape, shapeKey } from './blob-keys.ts';
 import { notFound } from './missing.ts';
-
-type Body = Blob | ReadableStream<Uint8Array>;
 
 interface ImageFilesOptions {
   images: Pick<ImageStore, 'insert' | 'get'>;
