@@ -1,6 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AppError, type Message, message } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/logger.ts';
@@ -9,7 +9,7 @@ import { createAside } from './aside.ts';
 import { isBusy, translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate, migrateFile } from './migrate.ts';
-import { watchPresence } from './presence.ts';
+import { type Presence, watchPresence } from './presence.ts';
 import { FOR_DELETIONS, type Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
 
@@ -86,7 +86,7 @@ export async function openDatabase(
     await whenFree(() =>
       log ? migrateFile(database, migrations, { path, log }) : migrate(database, migrations),
     );
-    if (path !== ':memory:') surroundings.fileFault = watchPresence(path);
+    if (path !== ':memory:') surroundings.presence = watchPresence(path);
     if (mode !== 'wal') return database;
     surroundings.log = await openLogSync(path);
     if (!openThread) return database;
@@ -150,7 +150,7 @@ function createPrivate(path: string): void {
 
 interface Surroundings {
   /** Known only once SQLite has created the log, as is `log`. */
-  fileFault?: () => Message | null;
+  presence?: Presence;
   reserve?: Reserve | undefined;
   /** What `onDisk` waits for. */
   log?: LogSync;
@@ -159,7 +159,7 @@ interface Surroundings {
 /** Wraps an open, configured connection. */
 export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}) {
   const { reserve } = surroundings;
-  const fileFault = () => surroundings.fileFault?.() ?? null;
+  const fileFault = () => surroundings.presence?.file() ?? surroundings.presence?.log() ?? null;
   const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
   let timeoutMs = BUSY_TIMEOUT_MS;
@@ -184,8 +184,8 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}) {
   function beginWriting(): void {
     const fault = fileFault();
     if (fault !== null) {
-      // What was committed before must not be lost if the process is killed.
-      emptyLog();
+      // What was committed before must not be lost if the process is killed. A server on another file of that name uses the same log.
+      if (!surroundings.presence?.file()) emptyLog();
       throw new AppError('unavailable', fault);
     }
     try {

@@ -3,15 +3,16 @@ import { type Message, message } from '../../src/errors.ts';
 
 /**
  * Watches whether an open database file, and its log next to the file that a link points to, keep their names. SQLite continues
- * with files that were removed or replaced, and what is written to them is lost with the process. Returns a function that returns what is
- * wrong, for the operator, or `null`.
+ * with files that were removed or replaced, and what is written to them is lost with the process. Returns functions that return what is
+ * wrong with either, for the operator, or `null`.
  */
-export function watchPresence(path: string): () => Message | null {
+export function watchPresence(path: string) {
   const file = watch(path, 'file', 'no longer saved. Put the file back and restart the server');
   const saving = 'not safe. Stop the server with SIGTERM, which saves them, and start it again';
-  const log = watch(`${realpathSync(path)}-wal`, 'log (-wal)', saving);
-  return () => file() ?? log();
+  return { file, log: watch(`${realpathSync(path)}-wal`, 'log (-wal)', saving) };
 }
+
+export type Presence = ReturnType<typeof watchPresence>;
 
 function watch(path: string, name: string, changes: string): () => Message | null {
   const opened = statSync(path, { throwIfNoEntry: false });
