@@ -191,8 +191,11 @@ describe('a direct link', () => {
   test('whose file was cut is refused, as caches would keep it by its ETag, with a line in the log', async () => {
     const cut = await host.upload(new Uint8Array(await quarters().png().toBuffer()));
     await host.stray(cut.id, 'a part');
-    const answer = await host.send(pathOf(cut.raw_url));
-    expect([answer.status, answer.headers.get('etag')]).toEqual([503, null]);
+    const parts = ['bytes=0-', 'bytes=-9'].map((range) => ({ headers: { range } }));
+    for (const asked of [{}, { method: 'HEAD' }, ...parts]) {
+      const answer = await host.send(pathOf(cut.raw_url), asked);
+      expect([answer.status, answer.headers.get('etag')]).toEqual([503, null]);
+    }
     expect(host.logged.findLast(({ facts }) => facts?.id === cut.id)?.message).toBe(
       'file of an image is damaged',
     );

@@ -50,14 +50,15 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       if (kept) return range ? kept.slice(range.start, range.end) : kept;
       const body = await readPlaced(blobs, key, range);
       if (body !== null) {
+        if (key !== originalKey(image)) return body;
         // Images that expire or have limited views must not stay in memory.
-        const keeps = image.maxViews === null && image.expiresAt === null;
-        if (range || key !== originalKey(image)) return body;
-        const whole = keeps ? await smallFiles.offer(key, image.size, body) : body;
-        if (!(whole instanceof Blob) || whole.size === image.size) return whole;
+        const keeps = !range && image.maxViews === null && image.expiresAt === null;
+        const found = keeps ? await smallFiles.offer(key, image.size, body) : body;
+        const size = range ? range.end - range.start : image.size;
+        if (!(found instanceof Blob) || found.size === size) return found;
         // With the ETag of the whole, caches would keep a part for good.
-        log('error', 'file of an image is damaged', { id: image.id, key, size: whole.size });
-        throw new AppError('unavailable', inEnglish('The file of this image is damaged.'));
+        log('error', 'file of an image is damaged', { id: image.id, key, size: found.size, expected: size });
+        throw new AppError('unavailable', inEnglish('The file of this image is damaged.'), { lasting: true });
       }
       thumbnails.forget(key);
       log('warn', 'file of an image is missing', { id: image.id, key });
