@@ -48,9 +48,10 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       const key = shapeKey(image, shape);
       const kept = smallFiles.get(key);
       if (kept) return range ? kept.slice(range.start, range.end) : kept;
-      const body = await readPlaced(blobs, key, range);
+      const isVersion = key !== originalKey(image);
+      const body = await readPlaced(blobs, key, range, isVersion || range ? undefined : image.size);
       if (body !== null) {
-        if (key !== originalKey(image)) return body;
+        if (isVersion) return body;
         // Images that expire or have limited views must not stay in memory.
         const keeps = !range && image.maxViews === null && image.expiresAt === null;
         const found = keeps ? await smallFiles.offer(key, image.size, body) : body;
