@@ -9,7 +9,7 @@ import { createAside } from './aside.ts';
 import { isBusy, translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate, migrateFile } from './migrate.ts';
-import { type Presence, watchPresence } from './presence.ts';
+import { watchPresence } from './presence.ts';
 import { FOR_DELETIONS, type Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
 
@@ -150,7 +150,7 @@ function createPrivate(path: string): void {
 
 interface Surroundings {
   /** Known only once SQLite has created the log, as is `log`. */
-  presence?: Presence;
+  presence?: ReturnType<typeof watchPresence>;
   reserve?: Reserve | undefined;
   /** What `onDisk` waits for. */
   log?: LogSync;

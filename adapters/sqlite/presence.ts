@@ -12,8 +12,6 @@ export function watchPresence(path: string) {
   return { file, log: watch(`${realpathSync(path)}-wal`, 'log (-wal)', saving) };
 }
 
-export type Presence = ReturnType<typeof watchPresence>;
-
 function watch(path: string, name: string, changes: string): () => Message | null {
   const opened = statSync(path, { throwIfNoEntry: false });
   return () => {

@@ -110,8 +110,13 @@ export function proxyRoutes({
       query: exportQuery,
       about: described.exportList,
     }),
-    route('GET /api/status', () => showStatus(shared), { about: described.status }),
-    route('GET /api/filters', () => showFilters(shared), { cached, about: described.filters }),
+    route('GET /api/status', async () => json(statusView(await service.status()), NO_STORE), {
+      about: described.status,
+    }),
+    route('GET /api/filters', async () => json(await service.filters(), REVALIDATE), {
+      cached,
+      about: described.filters,
+    }),
     route('GET /api/proxy/:id', (call) => showProxy(shared, call), {
       params: idParams,
       about: described.details,
@@ -206,14 +211,6 @@ async function exportList(
   const disposition = `attachment; filename="proxies.${extension}"`;
   const headers = { ...NO_STORE, 'content-type': type, 'content-disposition': disposition };
   return new Response(streamOf(text, exports.enter(payer)), { headers });
-}
-
-async function showStatus({ service }: Shared): Promise<Response> {
-  return json(statusView(await service.status()), NO_STORE);
-}
-
-async function showFilters({ service }: Shared): Promise<Response> {
-  return json(await service.filters(), REVALIDATE);
 }
 
 async function showProxy({ service }: Shared, { params, context }: Call<OfProxy>): Promise<Response> {

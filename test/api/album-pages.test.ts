@@ -152,8 +152,7 @@ test('HEAD of a ZIP file reads nothing, and an album with nothing to send has no
 test('what goes while a ZIP file is sent, and what is damaged, is left out of it', async () => {
   const album = await make();
   const images = [];
-  for (const name of ['one', 'two', 'three', 'cut', 'five'])
-    images.push(await uploadInto(album, `${name}.jpg`));
+  for (const name of ['a', 'b', 'c', 'd', 'e']) images.push(await uploadInto(album, `${name}.jpg`));
   const [, deleted, protectedLater, cut] = images;
   await host.stray(cut?.id ?? '', 'a part');
   const answer = await host.send(`/a/${album.id}.zip`);
@@ -170,7 +169,7 @@ test('what goes while a ZIP file is sent, and what is damaged, is left out of it
     if (done || !value) break;
     pieces.push(value);
   }
-  expect([...zipFiles(Buffer.concat(pieces)).keys()]).toEqual(['01 one.webp', '05 five.webp']);
+  expect([...zipFiles(Buffer.concat(pieces)).keys()]).toEqual(['01 a.webp', '05 e.webp']);
 });
 
 test('a client has two ZIP files on their way, and a place again when it breaks one off', async () => {
