@@ -159,7 +159,10 @@ interface Surroundings {
 /** Wraps an open, configured connection. */
 export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}) {
   const { reserve } = surroundings;
-  const fileFault = () => surroundings.presence?.file() ?? surroundings.presence?.log() ?? null;
+  const fileFault = () => {
+    const { presence } = surroundings;
+    return presence?.file() ?? presence?.log() ?? presence?.index() ?? null;
+  };
   const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
   let timeoutMs = BUSY_TIMEOUT_MS;
@@ -184,8 +187,8 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}) {
   function beginWriting(): void {
     const fault = fileFault();
     if (fault !== null) {
-      // What was committed before must not be lost if the process is killed. A server on another file of that name uses the same log.
-      if (!surroundings.presence?.file()) emptyLog();
+      // What was committed before must not be lost if the process is killed. A log that has kept its name may have more users by now.
+      if (!surroundings.presence?.file() && surroundings.presence?.log()) emptyLog();
       throw new AppError('unavailable', fault);
     }
     try {

@@ -2,14 +2,15 @@ import { realpathSync, statSync } from 'node:fs';
 import { type Message, message } from '../../src/errors.ts';
 
 /**
- * Watches whether an open database file, and its log next to the file that a link points to, keep their names. SQLite continues
- * with files that were removed or replaced, and what is written to them is lost with the process. Returns functions that return what is
- * wrong with either, for the operator, or `null`.
+ * Watches whether an open database file, and its log and the index of that next to the file that a link points to, keep their names.
+ * SQLite continues with files that were removed or replaced, and what is written to them is lost with the process; without the same index,
+ * two processes overwrite each other's part of the log. Returns functions that return what is wrong with each, for the operator, or `null`.
  */
 export function watchPresence(path: string) {
   const file = watch(path, 'file', 'no longer saved. Put the file back and restart the server');
   const saving = 'not safe. Stop the server with SIGTERM, which saves them, and start it again';
-  return { file, log: watch(`${realpathSync(path)}-wal`, 'log (-wal)', saving) };
+  const beside = (end: string, name: string) => watch(realpathSync(path) + end, `${name} (${end})`, saving);
+  return { file, log: beside('-wal', 'log'), index: beside('-shm', 'index') };
 }
 
 function watch(path: string, name: string, changes: string): () => Message | null {
