@@ -1,4 +1,5 @@
 import { unbracketed } from '../src/lib/address.ts';
+import { readFlag } from '../src/lib/flag.ts';
 
 /** Where a server listens: a host and a port, or the folder of a socket. */
 export interface Server {
@@ -38,10 +39,9 @@ export function requireParameters({ searchParams }: URL, scheme: string, known: 
  */
 export function flagOf({ searchParams }: URL, name: string): boolean | null {
   const text = searchParams.get(name);
-  if (!text) return null;
-  if (!/^(true|on|yes|1|false|off|no|0)$/i.test(text))
-    throw new RangeError(`${name} in a URL must be true or false`);
-  return /^(true|on|yes|1)$/i.test(text);
+  const flag = readFlag(text ?? '');
+  if (text && flag === null) throw new RangeError(`${name} in a URL must be true or false`);
+  return flag;
 }
 
 /** Decodes a part of a URL. A `%` that encodes nothing stands for itself, as people write it in passwords. */

@@ -1,6 +1,7 @@
 import { createNetworkList } from './lib/address.ts';
 import { EXPIRY_FORM, parseExpiry } from './lib/expiry.ts';
-import { parseRates, readRate } from './lib/rates.ts';
+import { readFlag } from './lib/flag.ts';
+import { parseRates, readRate, SIZES } from './lib/rates.ts';
 
 /** A setting: text from the environment that decodes to a value of type `T`. */
 export interface Setting<T> {
@@ -49,21 +50,10 @@ export function integer<F extends Fallback>(fallback: F, description: string, mi
   });
 }
 
-const FLAGS: Record<string, boolean> = {
-  true: true,
-  on: true,
-  yes: true,
-  1: true,
-  false: false,
-  off: false,
-  no: false,
-  0: false,
-};
-
 export function flag(fallback: string, description: string) {
   return setting(fallback, description, (value) => {
-    const decoded = FLAGS[value.toLowerCase()];
-    if (decoded === undefined) throw new Error(`must be true or false (or on, off), not "${value}"`);
+    const decoded = readFlag(value);
+    if (decoded === null) throw new Error(`must be true or false (or on, off), not "${value}"`);
     return decoded;
   });
 }
@@ -115,21 +105,11 @@ export function expiry(fallback: string, description: string) {
   });
 }
 
-const BYTES: Record<string, number> = {
-  b: 1,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  kib: 2 ** 10,
-  mib: 2 ** 20,
-  gib: 2 ** 30,
-};
-
 /** A size in bytes, written as a number and a unit: `500KB`, `32MiB`, `1GiB`. */
 export function bytes<F extends Fallback>(fallback: F, description: string, min: string) {
   const parse = (value: string): number => {
-    const [, amount, unit = 'b'] = /^(\d+(?:\.\d+)?)\s*([kmg]i?b|b)?$/i.exec(value) ?? [];
-    return Math.floor(Number(amount) * (BYTES[unit.toLowerCase()] ?? Number.NaN));
+    const [, amount, prefix = 'b'] = /^(\d+(?:\.\d+)?)\s*(?:([kmg]i?)?b)?$/i.exec(value) ?? [];
+    return Math.floor(Number(amount) * (SIZES[prefix.toLowerCase()] ?? Number.NaN));
   };
   const minBytes = parse(min);
   return setting(fallback, description, (value) => {
@@ -190,8 +170,8 @@ export function choices<const T extends string>(known: readonly T[], fallback: s
 /** All of them (`on`), none (`off`), or a comma-separated choice. */
 export function someOf<const T extends string>(known: readonly T[], description: string) {
   return setting('on', description, (value): readonly T[] => {
-    const isOn = FLAGS[value.toLowerCase()];
-    if (isOn === undefined) return chosenOf(known, value, 'on, off, or ');
+    const isOn = readFlag(value);
+    if (isOn === null) return chosenOf(known, value, 'on, off, or ');
     return isOn ? known : [];
   });
 }

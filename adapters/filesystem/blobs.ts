@@ -55,7 +55,8 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
         // Sending the file opens it in this thread anyway, and another thread costs more than the answer.
         const found = statSync(path, { throwIfNoEntry: false });
         if (!found?.isFile()) return null;
-        return orNull(fileBody(path, range?.start ?? 0, range?.end ?? found.size));
+        const end = Math.min(range?.end ?? found.size, found.size);
+        return orNull(fileBody(path, Math.min(range?.start ?? 0, end), end));
       }),
 
     stat: (key) => translated(async () => infoOf(placeOf(folder, key).path, key)),

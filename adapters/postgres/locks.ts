@@ -6,6 +6,7 @@ import type { Ask, PostgresConnection } from './connection.ts';
 /**
  * `Locks` as rows that expire by the server's clock. Tokens follow that clock in microseconds, so that they also grow
  * if the server has lost its data. An owner that asks again, because the answer was lost, gets a new token.
+ * Nor is a row believed whose end is further away than its lease is long: that clock was set back, and the holder may be dead.
  */
 export function createPostgresLocks({ table, ask }: PostgresConnection): Locks {
   const locks = table('locks');
@@ -14,7 +15,7 @@ export function createPostgresLocks({ table, ask }: PostgresConnection): Locks {
     VALUES ($1, $2, floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint, ${end('$3')})
     ON CONFLICT (name) DO UPDATE
       SET owner = excluded.owner, token = greatest(l.token + 1, excluded.token), expires = excluded.expires
-      WHERE l.owner = excluded.owner OR l.expires <= clock_timestamp()
+      WHERE l.owner = excluded.owner OR l.expires <= clock_timestamp() OR l.expires > excluded.expires + interval '1 minute'
     RETURNING token`;
   const renew = `UPDATE ${locks} SET expires = ${end('$3')}
     WHERE name = $1 AND owner = $2 AND expires > clock_timestamp() RETURNING name`;

@@ -143,7 +143,9 @@ const MAX_RECONNECT_MS = 1000;
 /** Connects to the address, and reconnects from then on. A connection and a command may take `limitMs` each. */
 function connect(address: RedisAddress, limitMs: number): Redis | Cluster {
   const [first] = address.servers;
-  const reconnect = (times: number) => Math.min(MAX_RECONNECT_MS, FIRST_PAUSE_MS * 2 ** times) * jitter();
+  /** Between half and the whole, so that many copies do not come at once. */
+  const reconnect = (times: number) =>
+    Math.min(MAX_RECONNECT_MS, FIRST_PAUSE_MS * 2 ** times) * (0.5 + Math.random() / 2);
   const options = {
     ...(address.username && { username: address.username }),
     ...(address.password && { password: address.password }),
@@ -201,9 +203,4 @@ function whereabouts(
     name: sentinel,
     sentinelRetryStrategy: reconnect,
   };
-}
-
-/** Randomises the pauses of many copies, between half and the whole. */
-function jitter(): number {
-  return 0.5 + Math.random() / 2;
 }

@@ -12,6 +12,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { within } from '../../src/lib/deadline.ts';
 import type { Credentials } from '../adapter.ts';
@@ -66,9 +67,9 @@ export function createS3Blobs(url: string, credentials: Credentials | undefined)
     const ranged = said ? Number(last) + 1 - Number(first) : undefined;
     const size = answer.ContentLength ?? ranged ?? (await infoOf(key))?.size;
     if (size === undefined) return null;
-    if (!whole && (first !== start || Number(last) + 1 !== Math.min(end ?? Infinity, Number(total)))) {
+    if (!whole && (first !== start || Number(last) + 1 !== (end ?? Number(total)))) {
       stream.cancel().catch(() => {});
-      throw translate(new Error('the S3 server ignored the range'));
+      throw translate(new Error('the S3 server ignored the range, or the object was cut'));
     }
     return { stream: stream as ReadableStream<Uint8Array>, size, etag: answer.ETag };
   }
@@ -81,11 +82,11 @@ export function createS3Blobs(url: string, credentials: Credentials | undefined)
       await unlink(path);
     },
 
-    async get(key, range) {
+    async get(key, range, size) {
       const [start, end] = [range?.start ?? 0, range?.end];
       const first = await open(key, start, end);
       if (!first) return null;
-      return wholeBody(first.stream, first.size, async (offset) => {
+      return wholeBody(first, size ?? first.size, async (offset) => {
         const rest = await open(key, start + offset, end ?? start + first.size, first.etag);
         if (!rest) throw translate(new Error('the object was removed while it was being read'));
         return rest.stream;
@@ -230,13 +231,18 @@ type OpenBody = (offset: number) => Promise<ReadableStream<Uint8Array>>;
 /**
  * Returns the `size` bytes of `first` as a stream that fails rather than ends early. If the body is interrupted,
  * requests the rest. Reads only as fast as it is read.
+ * @throws {AppError} `unavailable` if that is not its size.
  */
 function wholeBody(
-  first: ReadableStream<Uint8Array>,
+  first: { stream: ReadableStream<Uint8Array>; size: number },
   size: number,
   reopen: OpenBody,
 ): ReadableStream<Uint8Array> {
-  let reader = first.getReader();
+  let reader = first.stream.getReader();
+  if (first.size !== size) {
+    reader.cancel().catch(() => {});
+    throw new AppError('unavailable', inEnglish('The file of this image is damaged.'), { lasting: true });
+  }
   let offset = 0;
   let resumes = 0;
 

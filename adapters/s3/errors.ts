@@ -17,6 +17,11 @@ export function isMissing(error: unknown): boolean {
   return error.name === 'NoSuchKey' || (!isPage && error.$metadata.httpStatusCode === 404);
 }
 
+/** Reports whether a right is missing, rather than that key, secret or clock is wrong. HEAD has no body that would name the fault. */
+export function isRefused(error: unknown): boolean {
+  return statusOf(error) === 403 && /^(AccessDenied|Forbidden|403|Unknown\w*)$/.test((error as Error).name);
+}
+
 /** Returns the status of the server's answer; 0 if there was none. */
 export function statusOf(error: unknown): number {
   return error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 0) : 0;
@@ -42,9 +47,7 @@ function inWords(cause: unknown): unknown {
       cause,
     });
   }
-  // HEAD has no body that would name the fault.
-  const refused = cause instanceof S3ServiceException && cause.$metadata.httpStatusCode === 403;
-  if (!refused || !/^(AccessDenied|Forbidden|403|Unknown\w*)$/.test(cause.name)) return cause;
+  if (!isRefused(cause)) return cause;
   const rights = 's3:GetObject, s3:PutObject, s3:DeleteObject or s3:ListBucket';
   const absent = 'without s3:ListBucket, S3 gives the same answer for a missing file';
   return new Error(`the S3 server answers 403 (${cause.name}): ${rights} may be missing; ${absent}`, {

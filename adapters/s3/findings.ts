@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { type Finding, fail, unknown, warn } from '../../src/findings/finding.ts';
 import { limited } from './client.ts';
-import { statusOf } from './errors.ts';
+import { isRefused, statusOf } from './errors.ts';
 import type { S3Address } from './url.ts';
 
 /** Name of the object that tests whether writing is possible. */
@@ -44,13 +44,13 @@ async function writeFindings(client: S3Client, { bucket, prefix }: S3Address): P
   return removal === 403 ? [refusal('s3:DeleteObject', 'removed')] : [];
 }
 
-/** Returns 0 for success, otherwise the status. Rejects if there was no answer, or the server is at fault. */
+/** Returns 0 for success, otherwise the status. Rejects if there was no answer, or it is about more than this call. */
 async function statusFrom(call: Parameters<typeof limited>[1]): Promise<number> {
   let status = 0;
   await limited(0, (limits) =>
     call(limits).catch((error: unknown) => {
       status = statusOf(error);
-      if (status < 400 || status >= 500) throw error;
+      if (status < 400 || status >= 500 || (status === 403 && !isRefused(error))) throw error;
     }),
   );
   return status;

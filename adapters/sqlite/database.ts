@@ -1,6 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AppError, type Message, message } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/logger.ts';
@@ -74,8 +74,7 @@ export async function openDatabase(
   const driver = await openFile(openSqlite, path);
   reserve?.renew();
   try {
-    const fileFault = path === ':memory:' ? inPlace : watchPresence(path);
-    const surroundings: Surroundings = { fileFault, reserve };
+    const surroundings: Surroundings = { reserve };
     const database = wrap(driver, surroundings);
     /* `node:sqlite` gives the result code only for prepared statements, so nothing here uses `exec`. */
     const mode = await whenFree(() => {
@@ -87,6 +86,7 @@ export async function openDatabase(
     await whenFree(() =>
       log ? migrateFile(database, migrations, { path, log }) : migrate(database, migrations),
     );
+    if (path !== ':memory:') surroundings.presence = watchPresence(path);
     if (mode !== 'wal') return database;
     surroundings.log = await openLogSync(path);
     if (!openThread) return database;
@@ -94,7 +94,7 @@ export async function openDatabase(
     return {
       ...database,
       readAside: (sql, ...values) =>
-        fileFault() === null ? aside.all(sql, ...values) : database.readAside(sql, ...values),
+        database.fileFault() === null ? aside.all(sql, ...values) : database.readAside(sql, ...values),
       async close() {
         await aside.close();
         await database.close();
@@ -148,18 +148,21 @@ function createPrivate(path: string): void {
   closeSync(openSync(path, 'a', 0o600));
 }
 
-const inPlace = () => null;
-
 interface Surroundings {
-  fileFault?: () => Message | null;
+  /** Known only once SQLite has created the log, as is `log`. */
+  presence?: ReturnType<typeof watchPresence>;
   reserve?: Reserve | undefined;
-  /** What `onDisk` waits for. Known only once SQLite has created the log. */
+  /** What `onDisk` waits for. */
   log?: LogSync;
 }
 
 /** Wraps an open, configured connection. */
 export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}) {
-  const { fileFault = inPlace, reserve } = surroundings;
+  const { reserve } = surroundings;
+  const fileFault = () => {
+    const { presence } = surroundings;
+    return presence?.file() ?? presence?.log() ?? presence?.index() ?? null;
+  };
   const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
   let timeoutMs = BUSY_TIMEOUT_MS;
@@ -183,7 +186,11 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}) {
 
   function beginWriting(): void {
     const fault = fileFault();
-    if (fault !== null) throw new AppError('unavailable', fault);
+    if (fault !== null) {
+      // What was committed before must not be lost if the process is killed. A log that has kept its name may have more users by now.
+      if (!surroundings.presence?.file() && surroundings.presence?.log()) emptyLog();
+      throw new AppError('unavailable', fault);
+    }
     try {
       run('BEGIN IMMEDIATE');
     } catch (error) {

@@ -13,7 +13,7 @@ import { freeBytesOf, isStorageFull } from '../lib/storage-full.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { backupsIn, filesIn, openBackup, placeOf, prune, refuseWithin, storeBackup } from './backups.ts';
 import { defineCommand } from './command.ts';
-import { BEGAN } from './copy-records.ts';
+import { BEGAN, FAULT } from './copy-records.ts';
 import { conclude, copyAll, haveSameFiles, withWorkFolder } from './copying.ts';
 import { CommandError, usageError } from './exit.ts';
 import { flag, value } from './options.ts';
@@ -83,6 +83,7 @@ standard error names; 1: it is incomplete, or was not made; 3: the database is d
         const doubts = ((await doubtsOf(source)) ?? []).map(({ text }) => text);
         copied.faults.push(...doubts.filter((text) => copied.lost.length === 0 || text !== FILES_MISSING));
         await copy.state.set(BEGAN, began.toISOString());
+        for (const fault of copied.faults.slice(0, 1)) await copy.state.set(FAULT, fault);
         await copy.close();
         const backup = await storeBackup(known, path, { began, files });
         let { length: kept } = backupsIn(files.keys());

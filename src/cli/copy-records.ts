@@ -76,12 +76,14 @@ export async function copyAudit(from: AuditStore, to: AuditStore): Promise<numbe
 
 /** Key in a backup: when it began, as ISO 8601. Its name may be later. */
 export const BEGAN = 'backup-began';
+/** Key in a backup: what was wrong with it first. */
+export const FAULT = 'backup-fault';
 /** The same as `COPIED_ALBUMS` for other values, as JSON. */
 const COPIED_VALUES = 'migrated-values';
 /** What is stored for a moment, to see whether two stores are one. */
 export const TRIAL = 'picpool-trial';
 /** What is about one store, and not copied to another. */
-const OWN: readonly string[] = [COPIED_ALBUMS, COPIED_VALUES, BEGAN, MOVED, UNFINISHED, TRIAL];
+const OWN: readonly string[] = [COPIED_ALBUMS, COPIED_VALUES, BEGAN, FAULT, MOVED, UNFINISHED, TRIAL];
 
 /** Copies secrets, blocks and reports of jobs, and removes those that are gone since. Returns how many there were. */
 export async function copyState(from: StateStore, to: StateStore): Promise<number> {

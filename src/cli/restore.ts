@@ -22,7 +22,7 @@ import {
 } from './backups.ts';
 import { defineCommand } from './command.ts';
 import { removeDeleted } from './copy-images.ts';
-import { BEGAN } from './copy-records.ts';
+import { BEGAN, FAULT } from './copy-records.ts';
 import { askPatiently, claim, conclude, copyAll, withWorkFolder } from './copying.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, value, values } from './options.ts';
@@ -99,6 +99,12 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
             `The stores have ${countOf(images, 'image')} of another installation, such as of a server that was started on empty stores. To restore the backup, stop the server, empty the stores, and try again.`,
           );
         }
+        // Such as what a server had begun after its records had been lost.
+        const fault = isWhole && options.at === undefined ? await source.state.get(FAULT) : null;
+        if (fault !== null)
+          throw new CommandError(
+            `The latest backup, ${backup.name}, was made with faults (${fault.replace(/\.$/, '')}). Name it or an older one with --at; --list prints all.`,
+          );
         if (isWhole) {
           await claim(source, { metadata: target, blobs: target.blobs }, folder);
           await target.state.set(UNFINISHED, backup.name);

@@ -96,7 +96,7 @@ function describe({ files, originals, strays, quarantined, expired, whole }: Sur
   const more = strays.length > SHOWN ? `  and ${strays.length - SHOWN}${whole ? '' : ' or'} more\n` : '';
   const kept = quarantined.files + expired.length;
   return `${countOf(files, 'file')}, of which ${originals} are images with a record
-${countOf(strays.length, 'file')} without a record, ${readableBytes(bytes)}
+${countOf(strays.length, 'file')} without a record for more than an hour, ${readableBytes(bytes)}
 ${names.join('')}${more}${countOf(kept, 'file')} in quarantine, ${expired.length} of them for longer than they are kept
 `;
 }

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { access, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { findingsOf, type OpenOptions, openStores, type Stores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
 import { withCause } from '../errors.ts';
 import { createDoubts } from '../image/maintenance/doubts.ts';
+import { readNote, writeNote } from '../image/maintenance/note.ts';
 import { IDENTITY_STATE, readMark } from '../image/maintenance/store-identity.ts';
 import type { Clock } from '../lib/clock.ts';
 import { within } from '../lib/deadline.ts';
@@ -66,13 +67,8 @@ export async function checkBlobs(patient: Patient): Promise<readonly Finding[]> 
   const memory = { ...patient, config: { ...patient.config, METADATA_URL: 'sqlite::memory:' } };
   return examineStores(memory, shown, advice, async ({ blobs }) => {
     const key = `doctor-${randomUUID()}.txt`;
-    await withFolder(patient.config, async (folder) => {
-      const path = join(folder, 'note');
-      await writeFile(path, key);
-      await blobs.put(key, path, 'text/plain');
-    });
-    const body = await blobs.get(key);
-    const text = body === null ? null : await new Response(body).text();
+    await withFolder(patient.config, (folder) => writeNote(blobs, folder, key, key));
+    const text = await readNote(blobs, key);
     await blobs.remove(key);
     if (text !== key) throw new Error('what was stored cannot be read back');
     return [ok(shown)];

@@ -24,6 +24,10 @@ const PER_TURN = 4;
 /** About a second of work. Clients that would wait longer are refused. */
 const MAX_WAITING = 2000;
 
+/**
+ * Spreads expensive requests over the turns of the event loop. If hundreds arrive at once, each turn begins a few of
+ * them, in order. Health checks and cached answers do not wait here, so they are at most some milliseconds away.
+ */
 export function createAdmissionQueue({
   perTurn = PER_TURN,
   maxWaiting = MAX_WAITING,
@@ -64,9 +68,3 @@ export function createAdmissionQueue({
     },
   };
 }
-
-/**
- * Spreads expensive requests over the turns of the event loop. If hundreds arrive at once, each turn begins a few of
- * them, in order. Health checks and cached answers do not wait here, so they are at most some milliseconds away.
- */
-export type AdmissionQueue = ReturnType<typeof createAdmissionQueue>;

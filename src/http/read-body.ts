@@ -31,7 +31,8 @@ interface BodyLimits {
  */
 export async function* readBody(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array> {
   const { maxBytes, tooLarge } = limits;
-  const declared = declaredLength(request);
+  const { headers } = request;
+  const declared = headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0);
   if (declared > maxBytes) throw tooLarge();
   const reader = openBody(request);
   if (!reader) return;
@@ -52,10 +53,6 @@ export async function* readBody(request: Request, limits: BodyLimits): AsyncGene
     if (!done) void reader.cancel().catch(() => {});
   }
   if (received < declared) throw cutShort();
-}
-
-function declaredLength({ headers }: Request): number {
-  return headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0);
 }
 
 /** Returns the error for an interrupted body, whatever the runtime reports about its connection. */

@@ -34,14 +34,12 @@ const ready: Description = {
 /** Routes for monitoring, which are answered regardless of how many requests wait. */
 export function systemRoutes(sources: readonly FindingSource[]): Route[] {
   return [
-    route('GET /livez', showAlive, { queued: false, about: liveness }),
+    route('GET /livez', () => Response.json({ success: true, status: 'alive' }), {
+      queued: false,
+      about: liveness,
+    }),
     route('GET /readyz', () => showReady(sources), { queued: false, about: ready }),
   ];
-}
-
-/** Shows that the process answers. */
-function showAlive(): Response {
-  return Response.json({ success: true, status: 'alive' });
 }
 
 /**

@@ -181,9 +181,9 @@ export interface BlobStore {
   put(key: string, path: string, mediaType: string): Promise<void>;
   /**
    * Returns the whole body, or a range within its size, as a file's `Blob` or a stream; `null` if there is no such
-   * blob.
+   * blob. A stream is complete, and has `size` bytes if the caller knows that.
    */
-  get(key: string, range?: ByteRange): Promise<Blob | ReadableStream<Uint8Array> | null>;
+  get(key: string, range?: ByteRange, size?: number): Promise<Blob | ReadableStream<Uint8Array> | null>;
   /** Returns size and time, or `null`. */
   stat(key: string): Promise<BlobInfo | null>;
   /** Idempotent. */

@@ -1,3 +1,4 @@
+import { readFlag } from './flag.ts';
 import type { Bucket } from './rate-limiter.ts';
 
 const MINUTE_S = 60;
@@ -41,8 +42,7 @@ export type Rates = Record<RateName, Bucket>;
 
 /** Periods by their units, the longest last. */
 export const SECONDS = { s: 1, m: MINUTE_S, h: 60 * MINUTE_S, d: 1440 * MINUTE_S };
-type Unit = keyof typeof SECONDS;
-const UNITS: Record<string, number> = { '': 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 10, mi: 2 ** 20, gi: GIB };
+export const SIZES: Record<string, number> = { b: 1, k: 1e3, m: 1e6, g: 1e9, ki: 1024, mi: 2 ** 20, gi: GIB };
 
 /**
  * Parses `on`, `off` (`null`), or custom limits such as `upload=60/1m,upload_bytes=2GiB/1h`. Limits that are not
@@ -50,11 +50,10 @@ const UNITS: Record<string, number> = { '': 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 
  * @throws {Error} that says what is valid.
  */
 export function parseRates(text: string): Rates | null {
-  const word = text.trim().toLowerCase();
-  if (['on', 'true', 'yes', '1'].includes(word)) return DEFAULT_RATES;
-  if (['off', 'false', 'no', '0'].includes(word)) return null;
+  const isOn = readFlag(text);
+  if (isOn !== null) return isOn ? DEFAULT_RATES : null;
   const rates: Rates = { ...DEFAULT_RATES };
-  for (const entry of word.split(',')) {
+  for (const entry of text.toLowerCase().split(',')) {
     const [name = '', figures = ''] = entry.split('=').map((part) => part.trim());
     const bucket = readRate(figures);
     if (!Object.hasOwn(DEFAULT_RATES, name) || bucket === null) {
@@ -70,11 +69,11 @@ export function parseRates(text: string): Rates | null {
 
 /** Parses `60/1m` or `2GiB/1h`, a number or size for a period. Returns `null` if it is neither. */
 export function readRate(text: string): Bucket | null {
-  const [, count, prefix = '', time, unit = ''] =
+  const [, count, prefix = 'b', time, unit = ''] =
     /^(\d+(?:\.\d+)?)\s*(?:(?:([kmg]i?)b?|b)\s*)?\/\s*(?:(\d+(?:\.\d+)?)\s*)?([smhd])$/.exec(
       text.trim().toLowerCase(),
     ) ?? [];
-  const capacity = Number(count) * (UNITS[prefix] ?? Number.NaN);
-  const seconds = Number(time ?? 1) * (SECONDS[unit as Unit] ?? Number.NaN);
+  const capacity = Number(count) * (SIZES[prefix] ?? Number.NaN);
+  const seconds = Number(time ?? 1) * (SECONDS[unit as keyof typeof SECONDS] ?? Number.NaN);
   return capacity >= 1 && seconds > 0 ? per(capacity, seconds) : null;
 }

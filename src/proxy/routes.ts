@@ -111,8 +111,13 @@ export function proxyRoutes({
       query: exportQuery,
       about: described.exportList,
     }),
-    route('GET /api/status', () => showStatus(shared), { about: described.status }),
-    route('GET /api/filters', () => showFilters(shared), { cached, about: described.filters }),
+    route('GET /api/status', async () => unkept(statusView(await service.status())), {
+      about: described.status,
+    }),
+    route('GET /api/filters', async () => Response.json(await service.filters(), { headers: REVALIDATE }), {
+      cached,
+      about: described.filters,
+    }),
     route('GET /api/proxy/:id', (call) => showProxy(shared, call), {
       params: idParams,
       about: described.details,
@@ -207,14 +212,6 @@ async function exportList(
   const disposition = `attachment; filename="proxies.${extension}"`;
   const headers = { ...NO_STORE, 'content-type': type, 'content-disposition': disposition };
   return new Response(streamOf(text, exports.enter(payer)), { headers });
-}
-
-async function showStatus({ service }: Shared): Promise<Response> {
-  return unkept(statusView(await service.status()));
-}
-
-async function showFilters({ service }: Shared): Promise<Response> {
-  return Response.json(await service.filters(), { headers: REVALIDATE });
 }
 
 async function showProxy({ service }: Shared, { params, context }: Call<OfProxy>): Promise<Response> {

@@ -120,6 +120,9 @@ describe.skipIf(absent('versitygw'))('a bucket', () => {
     expect(await findings(s3.url, reader)).toContain('fail: Files of the bucket bucket cannot be written.');
     const writer = await allowed(['s3:GetObject', 's3:ListBucket', 's3:PutObject']);
     expect(await findings(s3.url, writer)).toContain('fail: Files of the bucket bucket cannot be removed.');
+    // No right helps against a wrong secret, which is reported elsewhere.
+    const wrong = findings(s3.url, { ...S3_CREDENTIALS, secretAccessKey: 'wrong' });
+    await expect(wrong).rejects.toMatchObject({ cause: { name: 'SignatureDoesNotMatch' } });
   });
 
   test('whose lifecycle rules remove or archive images is reported with the rule', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rename, stat, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setImmediate } from 'node:timers/promises';
@@ -257,21 +257,32 @@ export function sqliteFileTests(
       const [path, away] = [join(folder, 'pool.db'), join(folder, 'away.db')];
       await withDatabase(path, async (database) => {
         const images = createSqliteImages(database);
+        const fault = async () => (await images.faults())[0]?.text ?? '';
         await images.insert(image({ id: 'before' }));
-        assert.deepEqual(await images.faults(), []);
+        assert.equal(await fault(), '');
         await rename(path, away);
         for (const what of ['removed', 'replaced']) {
           if (what === 'replaced') await writeFile(path, '');
           await assert.rejects(images.insert(image({ id: what })), { code: 'unavailable' });
-          assert.match(
-            (await images.faults())[0]?.text ?? '',
-            new RegExp(`was ${what} while the server was running`),
-          );
+          assert.match(await fault(), new RegExp(`file was ${what} while the server was running`));
           assert.equal((await images.get('before'))?.id, 'before');
         }
+        // By now it may be the log of a server on the other file.
+        assert.notEqual((await stat(`${path}-wal`)).size, 0);
         await rename(away, path);
         await images.insert(image({ id: 'after' }));
-        assert.deepEqual(await images.faults(), []);
+        assert.equal(await fault(), '');
+        await rename(`${path}-shm`, `${away}-shm`);
+        assert.match(await fault(), /index .* was removed/);
+        await rename(`${away}-shm`, `${path}-shm`);
+        await unlink(`${path}-wal`);
+        await assert.rejects(images.insert(image({ id: 'lost' })), { code: 'unavailable' });
+        assert.match(await fault(), /log .* was removed/);
+        await copyFile(path, away);
+      });
+      // As if the process had been killed then.
+      await withDatabase(away, async (database) => {
+        assert.equal((await createSqliteImages(database).get('after'))?.id, 'after');
       });
     });
   });

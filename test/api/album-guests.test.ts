@@ -244,20 +244,14 @@ describe('an invitation', () => {
       '203.0.113.9',
     );
     const { id: other } = await json<UploadAnswer>(others);
-    const removal = (id: string) =>
-      host.send(`/api/albums/${album.id}/images/${id}?image=delete`, {
-        method: 'DELETE',
-        headers: withToken(album),
-      });
+    const deleting = { method: 'DELETE', headers: withToken(album) };
+    const removal = (id: string) => host.send(`/api/albums/${album.id}/images/${id}?image=delete`, deleting);
     const status = async (id: string) => (await host.send(`/i/${id}`)).status;
     const mine = { method: 'DELETE', headers: { 'x-delete-token': own.delete_token } };
     expect((await host.send(`/api/delete/${own.id}`, mine)).status).toBe(200);
     expect([(await removal(unwanted.id)).status, await status(unwanted.id)]).toEqual([200, 404]);
     expect([(await removal(other)).status, await status(other)]).toEqual([403, 200]);
-    const gone = await host.send(`/api/albums/${album.id}?images=delete`, {
-      method: 'DELETE',
-      headers: withToken(album),
-    });
+    const gone = await host.send(`/api/albums/${album.id}?images=delete`, deleting);
     expect(await json(gone)).toMatchObject({ removed_images: 1, kept_images: [other] });
     expect([await status(last.id), await status(other)]).toEqual([404, 200]);
   });

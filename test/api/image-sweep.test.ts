@@ -74,7 +74,7 @@ test('a picture that was approved while files of an earlier time were mounted ge
     const clock = { ...host.clock, now: host.clock.now };
     const reviews = createReviews({ ...host, clock, onStored() {}, discard: host.service.discard });
     const held = { ...record, id: 'reviewreview' };
-    await writeFile(join(host.folder, 'held'), png);
+    await writeFile(join(host.folder, 'held'), new Uint8Array(record.size));
     await reviews.hold(held, join(host.folder, 'held'));
     const [files, earlier] = [join(host.folder, '../blobs'), join(host.folder, 'earlier')];
     await cp(files, earlier, { recursive: true });

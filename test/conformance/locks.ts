@@ -74,3 +74,17 @@ export function locksConformance(runner: Test, open: Open<readonly [Locks, Locks
     await lease.release();
   });
 }
+
+/** The same of a server, which decides by its own clock. */
+export function serverLocksConformance(runner: Test, open: Open<readonly [Locks, Locks]>): void {
+  locksConformance(runner, open);
+  storeTest(runner, open)(
+    'a clock of the server that was set back by a day keeps no lock',
+    async ([one, two]) => {
+      const left = await one.acquire('recheck', 86_400_000);
+      const next = await two.acquire('recheck', TTL_MS);
+      assert.ok(next && left && next.token > left.token);
+      await next.release();
+    },
+  );
+}

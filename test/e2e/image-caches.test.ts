@@ -50,6 +50,9 @@ const look = async (url: string) => {
   return [answer.status, answer.headers.get('x-cache')];
 };
 
+const remove = (base: string, { id, delete_token: token }: UploadAnswer) =>
+  fetch(`${base}/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
+
 /** Asks for a path as it is written, which `fetch` would tidy. */
 function rawStatus(base: string, path: string): Promise<number> {
   const { hostname, port } = new URL(base);
@@ -80,10 +83,7 @@ describe.skipIf(absent('nginx'))('a cache in front', () => {
         expect(await look(url)).toEqual([200, 'MISS']);
         expect(await look(url)).toEqual([200, 'HIT']);
       }
-      await fetch(`${cache.url}/api/delete/${image.id}`, {
-        method: 'DELETE',
-        headers: { 'x-delete-token': image.delete_token },
-      });
+      await remove(cache.url, image);
       expect(await look(raw)).toEqual([200, 'HIT']);
       for (const url of urls) await look(url.replace('/i/', '/purge/i/'));
       for (const url of [raw, `${raw}?w=160`]) expect((await look(url))[0]).toBe(404);
@@ -129,10 +129,7 @@ describe.skipIf(absent('nginx'))('a cache in front', () => {
       const raw = (spelling: string) => rawStatus(cache.url, spelling);
       for (const spelling of [...spellings, ...spellings]) await raw(spelling);
       expect(await look(`${cache.url}${path}.jpg`)).toEqual([200, 'HIT']);
-      await fetch(`${cache.url}/api/delete/${image.id}`, {
-        method: 'DELETE',
-        headers: { 'x-delete-token': image.delete_token },
-      });
+      await remove(cache.url, image);
       const urls = cachedUrls(cache.url, { ...image, format: 'jpeg' });
       for (const url of urls) await look(url.replace('/i/', '/purge/i/'));
       const left: string[] = [];
@@ -164,10 +161,7 @@ describe.skipIf(absent('nginx'))('a cache in front', () => {
       const image = await upload();
       const raw = new URL(new URL(image.raw_url).pathname, cache.url).href;
       expect(await look(raw)).toEqual([200, 'MISS']);
-      await fetch(`${cache.url}/api/delete/${image.id}`, {
-        method: 'DELETE',
-        headers: { 'x-delete-token': image.delete_token },
-      });
+      await remove(cache.url, image);
       await until(async () => (await look(raw))[0] === 404);
     }));
 

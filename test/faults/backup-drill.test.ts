@@ -242,7 +242,11 @@ test('records that are lost, or of a prefix that no server uses, take the place 
   expect(await (await begin()).stop()).toBe(0);
   expect(await backup(onDisk.env)).toEqual([1, expect.stringContaining('no older one was removed')]);
   const { stdout } = await cli(['restore', target, '--list'], { env: onDisk.env });
-  expect(stdout.trim().split('\n')).toHaveLength(3);
+  const [latest = '', , first = ''] = stdout.trim().split('\n');
+  await onDisk.lose.records();
+  const restore = (...at: string[]) => cli(['restore', target, ...at], { env: onDisk.env });
+  expect([(await restore()).code, (await restore()).stderr]).toEqual([1, expect.stringContaining(latest)]);
+  expect((await restore('--at', first)).stdout).toContain('5 images');
 }, 60_000);
 
 test('the place of the images is refused, by whatever name it goes', async () => {

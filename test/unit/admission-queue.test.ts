@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test';
 import { setImmediate } from 'node:timers/promises';
-import { type AdmissionQueue, createAdmissionQueue } from '../../src/http/admission-queue.ts';
+import { createAdmissionQueue } from '../../src/http/admission-queue.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
 
 /** Requests that ask for their turn at once, and the order in which they began. */
-function ask(turns: AdmissionQueue, count: number) {
+function ask(turns: ReturnType<typeof createAdmissionQueue>, count: number) {
   const begun: number[] = [];
   const all = Array.from({ length: count }, async (_, number) => {
     await turns.next();

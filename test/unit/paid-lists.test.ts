@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { exitOf, unknownUpstream } from '../../src/gateway/upstream.ts';
-import { createPaidUpstreams, type PaidUpstreams } from '../../src/proxy/pool/paid.ts';
+import { createPaidUpstreams } from '../../src/proxy/pool/paid.ts';
 import type { CheckResult, Dialled, Proof, Protocol } from '../../src/proxy/proxy.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
@@ -26,7 +26,7 @@ let broken: Extract<CheckResult, { verdict: 'dead' }>['error'] | null;
 /** No judge can decide it. */
 let undecidable: Protocol | null;
 let proof: Proof;
-let paid: PaidUpstreams;
+let paid: ReturnType<typeof createPaidUpstreams>;
 beforeEach(() => {
   [now, list, exits, checked, proof] = [0, '', ['198.51.100.1'], [], 'tls'];
   [broken, undecidable] = [null, null];

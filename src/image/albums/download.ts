@@ -53,7 +53,11 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
       // It may have been deleted or protected since the ZIP was started.
       const image = await service.find(id).catch(ignoreGone);
       if (image === null || isHidden(image)) continue;
-      const file = await service.read(image, { width: null, format: image.format }).catch(ignoreGone);
+      const asStored = { width: null, format: image.format };
+      const file = await service.read(image, asStored).catch((error: unknown) => {
+        // A damaged one must not keep visitors from the others.
+        return error instanceof AppError && error.lasting ? null : ignoreGone(error);
+      });
       if (file === null) continue;
       service.accessed(image);
       yield {

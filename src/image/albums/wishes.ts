@@ -69,9 +69,8 @@ export const inviteBody = Type.Object(
 
 export type InviteWish = Static<typeof inviteBody>;
 export type AlbumWish = Static<typeof albumBody>;
-export type AdditionWish = Static<typeof additionBody>;
 export type AlbumChangeWish = Static<typeof albumChangeBody>;
-export type Addition = AdditionWish['images'][number];
+export type Addition = Static<typeof additionBody>['images'][number];
 
 /**
  * Returns title and visibility as they are stored, if given.

@@ -16,6 +16,8 @@ const MOST_DELETED = 20;
  */
 const api = uploading('/user/api.php', { ...plainRefusal, tokenInBody: true }, async (call, host) => {
   const judge = ({ userhash }: Fields) => call.context.judgeToken(userhash || null);
+  const urlOf = ({ files, fields: { reqtype, url } }: Received) =>
+    files.length === 0 && reqtype === 'urlupload' && url ? url : null;
   const { shared, fields } = await host.store(call, { shape: SHAPE, judge, urlOf });
   const [stored] = shared;
   if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
@@ -35,10 +37,6 @@ const litterbox = uploading('/resources/internals/api.php', plainRefusal, async 
 });
 
 export const catbox: Client = { name: 'catbox', routes: [api, litterbox] };
-
-function urlOf({ files, fields: { reqtype, url } }: Received): string | null {
-  return files.length === 0 && reqtype === 'urlupload' && url ? url : null;
-}
 
 function withTime({ time = '1h', ...fields }: Fields): Record<string, string> {
   if (TIMES.includes(time)) return { ...fields, expires_in: time };

@@ -33,11 +33,11 @@ export async function* imageFiles(blobs: Pick<BlobStore, 'list'>): AsyncGenerato
 export async function readPlaced(
   blobs: Pick<BlobStore, 'get' | 'move'>,
   key: string,
-  range?: ByteRange,
+  ...which: [range?: ByteRange, size?: number]
 ): ReturnType<BlobStore['get']> {
-  const body = await blobs.get(key, range);
+  const body = await blobs.get(key, ...which);
   if (body !== null || !(await blobs.move(strayKey(key), key))) return body;
-  return blobs.get(key, range);
+  return blobs.get(key, ...which);
 }
 
 /** Reports whether more than `count` files of images are in place, counting those that `which` selects. */

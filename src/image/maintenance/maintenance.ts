@@ -33,14 +33,14 @@ export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'straysBe
   cleanup: Cleanup;
   /** Called with the total size of the smaller versions. */
   onVersionBytes: (bytes: number) => Promise<void>;
-  /** Called after each cleanup of this copy that was complete, but not while there are doubts. */
-  onCleaned?: OnCleaned | undefined;
+  /**
+   * Called after each cleanup of this copy that was complete, but not while there are doubts. `idleBefore`: the time, ms since 1970,
+   * since which the server has served for the retention.
+   */
+  onCleaned?: ((signal: AbortSignal, idleBefore: number) => Promise<void>) | undefined;
   /** Removes images that have expired or have no views left. */
   removeEnded: (signal: AbortSignal) => Promise<void>;
 }
-
-/** `idleBefore`: the time, ms since 1970, since which the server has served for the retention. */
-export type OnCleaned = (signal: AbortSignal, idleBefore: number) => Promise<void>;
 
 /** Starts the periodic tasks of the image host: writing accesses, cleaning up, sweeping. */
 export function startMaintenance(options: MaintenanceOptions): Repetition {

@@ -1,14 +1,13 @@
 import { MEDIA_TYPES } from '../../codec/format.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
-import { createSmallFiles } from '../serve/small-files.ts';
+import { type Body, createSmallFiles } from '../serve/small-files.ts';
 import type { Thumbnails, Version } from '../serve/thumbnails.ts';
 import type { BlobStore, ByteRange, ImageStore } from '../store.ts';
 import { keysOf, originalKey, type Shape, shapeKey } from './blob-keys.ts';
 import { notFound } from './missing.ts';
-
-type Body = Blob | ReadableStream<Uint8Array>;
 
 interface ImageFilesOptions {
   images: Pick<ImageStore, 'insert' | 'get'>;
@@ -49,11 +48,18 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       const key = shapeKey(image, shape);
       const kept = smallFiles.get(key);
       if (kept) return range ? kept.slice(range.start, range.end) : kept;
-      const body = await readPlaced(blobs, key, range);
+      const isVersion = key !== originalKey(image);
+      const body = await readPlaced(blobs, key, range, isVersion || range ? undefined : image.size);
       if (body !== null) {
+        if (isVersion) return body;
         // Images that expire or have limited views must not stay in memory.
-        const keeps = image.maxViews === null && image.expiresAt === null;
-        return range || key !== originalKey(image) || !keeps ? body : smallFiles.offer(key, image.size, body);
+        const keeps = !range && image.maxViews === null && image.expiresAt === null;
+        const found = keeps ? await smallFiles.offer(key, image.size, body) : body;
+        const size = range ? range.end - range.start : image.size;
+        if (!(found instanceof Blob) || found.size === size) return found;
+        // With the ETag of the whole, caches would keep a part for good.
+        log('error', 'file of an image is damaged', { id: image.id, key, size: found.size, expected: size });
+        throw new AppError('unavailable', inEnglish('The file of this image is damaged.'), { lasting: true });
       }
       thumbnails.forget(key);
       log('warn', 'file of an image is missing', { id: image.id, key });

@@ -92,8 +92,8 @@ async function serveOnce(
   }
   const headers: Record<string, string> = { ...notModified, ...file };
   if (head) {
-    // Reading one byte shows that the file exists.
-    const byte = await service.read(image, version, { start: 0, end: 1 });
+    // Reading the last byte shows that the file exists, and was not cut.
+    const byte = await service.read(image, version, { start: size - 1, end: size });
     if (byte instanceof ReadableStream) await byte.cancel();
     headers['content-length'] = String(size);
     return new Response(null, { headers });

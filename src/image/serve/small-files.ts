@@ -8,7 +8,7 @@ const MAX_TOTAL_BYTES = 32 * 1024 * 1024;
  */
 const MAX_SEEN = 10_000;
 
-type Body = Blob | ReadableStream<Uint8Array>;
+export type Body = Blob | ReadableStream<Uint8Array>;
 
 /** Caches small files that are read repeatedly in memory: sending one from there costs half as much as opening it. */
 export function createSmallFiles() {

@@ -52,6 +52,10 @@ const SURELY_DEAD: readonly string[] = ['unreachable', 'refused_address', 'tls_e
 
 const UNCHECKED = { works: [], keys: [], exit: null, rotates: false, failures: 0, checkedAt: 0 };
 
+/**
+ * The upstreams that the operator pays for: entries of his own lists with a host name, TLS to the proxy, or one of
+ * several logins for one address. They are kept in memory only, so that no list, export or count can show them.
+ */
 export function createPaidUpstreams(options: PaidOptions) {
   const { clock, log, readEveryMs } = options;
   const sources = options.sources.filter(({ logins }) => logins);
@@ -120,12 +124,6 @@ export function createPaidUpstreams(options: PaidOptions) {
     },
   };
 }
-
-/**
- * The upstreams that the operator pays for: entries of his own lists with a host name, TLS to the proxy, or one of
- * several logins for one address. They are kept in memory only, so that no list, export or count can show them.
- */
-export type PaidUpstreams = ReturnType<typeof createPaidUpstreams>;
 
 /** What the gateway chooses by; response times alone change nothing. */
 function factsOf(works: readonly Paid[]): string {

@@ -17,13 +17,6 @@ const NAMES = Object.keys(ROLES) as RoleName[];
 /** The role with index i lives in 127.(i + 16).0.0/16. */
 const FIRST_NETWORK = 16;
 
-export interface RoleStats {
-  /** Connections accepted since the start. */
-  accepted: number;
-  /** Of them, those that stand now. */
-  open: number;
-}
-
 /** The n-th address of a role, whichever farm it belongs to. */
 export function farmAddress(role: RoleName, n = 0): string {
   return `127.${NAMES.indexOf(role) + FIRST_NETWORK}.${(n + 1) >> 8}.${(n + 1) & 255}`;

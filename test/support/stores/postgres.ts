@@ -23,7 +23,7 @@ import { imageExpiryConformance } from '../../conformance/image-expiry.ts';
 import { imageLossConformance } from '../../conformance/image-loss.ts';
 import { imageSearchConformance } from '../../conformance/image-search.ts';
 import { imageStoreConformance } from '../../conformance/image-store.ts';
-import { locksConformance } from '../../conformance/locks.ts';
+import { serverLocksConformance } from '../../conformance/locks.ts';
 import { proxyStoreConformance } from '../../conformance/proxy-store.ts';
 import { rateLimiterConformance } from '../../conformance/rate-limiter.ts';
 import { stateStoreConformance } from '../../conformance/state-store.ts';
@@ -111,7 +111,7 @@ export function postgresConformance(test: Test, tables: TestTables): void {
   albumStoreConformance(test, opener(createPostgresAlbums));
   auditStoreConformance(test, opener(createPostgresAudit));
   stateStoreConformance(test, opener(createPostgresState));
-  locksConformance(
+  serverLocksConformance(
     test,
     opener((connection) => [createPostgresLocks(connection), createPostgresLocks(connection)] as const),
   );

@@ -19,7 +19,7 @@ import { auditStoreConformance } from '../../conformance/audit-store.ts';
 import { imageLossConformance } from '../../conformance/image-loss.ts';
 import { imageSearchConformance } from '../../conformance/image-search.ts';
 import { imageRecordsConformance } from '../../conformance/image-store.ts';
-import { locksConformance } from '../../conformance/locks.ts';
+import { serverLocksConformance } from '../../conformance/locks.ts';
 import { proxyQueryConformance } from '../../conformance/proxy-query.ts';
 import { proxyRecordsConformance } from '../../conformance/proxy-store.ts';
 import { rateLimiterConformance } from '../../conformance/rate-limiter.ts';
@@ -74,7 +74,7 @@ export function redisRecordsConformance(test: Test, url: () => Promise<string>, 
   );
   auditStoreConformance(test, opener(createRedisAudit));
   stateStoreConformance(test, opener(createRedisState));
-  locksConformance(test, async () => {
+  serverLocksConformance(test, async () => {
     const own = withPrefix(await url());
     const [one, two] = [await openRedis(own, PATIENT_MS), await openRedis(own, PATIENT_MS)];
     const close = async () => {
