@@ -308,6 +308,29 @@ test('the page of a picture that was deleted elsewhere is not shown by the Back 
   });
 });
 
+test('the card of a picture follows another page, even one that is left before the answer, and no switch takes the password away', async () => {
+  await visit('/', async (page) => {
+    await choose(page, 'card.png');
+    await online(page);
+    await page.getByRole('switch').click();
+    await page.locator('.seen-by').getByText('Everyone').waitFor();
+    const other = await page.context().newPage();
+    await other.goto(`${(await page.locator('a.upload-name').getAttribute('href')) ?? ''}#edit`);
+    await other.getByLabel('Title').fill('Harbour');
+    await other.keyboard.press('Enter');
+    await page.locator('#cards').getByRole('link', { name: 'Harbour' }).waitFor();
+    await other.getByLabel('Who can see it').selectOption('protected');
+    const { promise: isChanged, resolve: changed } = Promise.withResolvers<void>();
+    await other.route('**/api/image/*', (route) => route.fetch().then(() => changed()));
+    await other.locator('#edit-password').fill('tea');
+    await other.keyboard.press('Enter');
+    await isChanged;
+    await other.close();
+    await page.locator('.seen-by').getByText('the password').waitFor();
+    expect(await page.getByRole('switch').isVisible()).toBe(false);
+  });
+});
+
 test('a list that another page changes keeps what is chosen in it, and where the keyboard is', async () => {
   await visit('/', async (page) => {
     await choose(page, 'chosen.png');

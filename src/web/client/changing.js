@@ -34,8 +34,9 @@ export function createQueue() {
  */
 export async function changePicture({ id, url, delete_token }, change) {
   const { pathname } = new URL(url, location.href);
-  const before = findMine(id)?.filename;
+  const { filename: before, visibility: seenBy } = findMine(id) ?? {};
   if (change.title) changeMine(id, { filename: change.title });
+  if (change.password) changeMine(id, { visibility: 'protected' });
   const { body, fault } = await ask(pathname.replace(/\/i\/\w+$/, `/api/image/${id}`), {
     method: 'PATCH',
     headers: { 'content-type': 'application/json', 'x-delete-token': delete_token },
@@ -45,26 +46,25 @@ export async function changePicture({ id, url, delete_token }, change) {
   // A page that is left hears a fault instead of the answer, and nothing later.
   if (fault !== null && findMine(id)?.filename === change.title)
     setTimeout(changeMine, LEAVING_MS, id, { filename: before });
+  if (fault !== null && change.password) setTimeout(changeMine, LEAVING_MS, id, { visibility: seenBy });
   if (fault === null) {
-    const { title, filename, protected: isProtected, max_views, expires_at } = body;
-    changeMine(id, { filename: title ?? filename, protected: isProtected || max_views !== null, expires_at });
+    const { title, filename, protected: isProtected, max_views, expires_at, visibility } = body;
+    const kept = { filename: title ?? filename, protected: isProtected || max_views !== null };
+    changeMine(id, { ...kept, expires_at, visibility });
   }
   return { body, fault };
 }
 
 /**
- * Returns a switch that moves a picture into the gallery and out of it.
+ * Returns a switch that moves a picture into the gallery and out of it. Its card shows where it is.
  * @param {import('./upload-card.js').Uploaded} image
- * @param {(body: any) => void} onChanged
+ * @param {() => void} onChanged
  * @param {(fault: string) => void} onFault
  */
 export function gallerySwitch(image, onChanged, onFault) {
   const isPublic = () => image.visibility === 'public';
-  const button = make(
-    'button',
-    { type: 'button', role: 'switch', class: 'switch', 'aria-checked': String(isPublic()), click },
-    say('inGallery'),
-  );
+  const attributes = { type: 'button', role: 'switch', class: 'switch', click };
+  const button = make('button', attributes, say('inGallery'));
   button.setAttribute('aria-label', say('inGalleryOf', { name: image.filename }));
 
   async function click() {
@@ -74,8 +74,7 @@ export function gallerySwitch(image, onChanged, onFault) {
     button.ariaBusy = null;
     if (fault !== null) return onFault(fault);
     image.visibility = body.visibility;
-    button.setAttribute('aria-checked', String(isPublic()));
-    onChanged(body);
+    onChanged();
     announce(say(isPublic() ? 'public' : 'unlisted'));
   }
   return button;

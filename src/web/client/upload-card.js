@@ -110,22 +110,37 @@ export class UploadCard {
     const canBeListed =
       isListed && image.visibility !== 'protected' && image.max_views === null && !image.review;
     const complain = (/** @type {string} */ fault) => this.complain(fault);
-    const listing = () => gallerySwitch(image, () => this.showAudience(), complain);
+    if (canBeListed) this.listing = gallerySwitch(image, () => this.showAudience(), complain);
     this.actions.replaceChildren(
       copy,
       ...others,
-      ...(canBeListed ? [listing()] : []),
+      ...(this.listing ? [this.listing] : []),
       button(say('delete'), 'quiet danger small', onDelete, say('deleteOf', { name: image.filename })),
     );
     this.element.prepend(tickBox(image.filename));
     this.showAudience();
   }
 
+  /**
+   * Shows what another page has changed.
+   * @param {import('./mine.js').Mine | null} kept
+   */
+  follow(kept) {
+    if (!this.image || !kept) return;
+    const { filename, expires_at = null, visibility = this.image.visibility } = kept;
+    Object.assign(this.image, { filename, expires_at, visibility });
+    this.name.textContent = filename;
+    this.showAudience();
+  }
+
   /** Shows who sees the picture, and warns if everybody learns where it was taken. */
   showAudience() {
-    const { image, audience } = this;
+    const { image, audience, listing } = this;
     if (!image || !audience) return;
     this.element.querySelector('.fault')?.remove();
+    listing?.setAttribute('aria-checked', String(image.visibility === 'public'));
+    // It would take the password away.
+    listing?.toggleAttribute('hidden', image.visibility === 'protected');
     const isExposed = image.location && image.visibility === 'public';
     audience.replaceChildren(
       audienceOf(image),
