@@ -142,16 +142,28 @@ export function createCases(options: CasesOptions) {
       return found.filter((one) => one !== null).sort((one, other) => one.since - other.since);
     },
 
-    /** Carries out a moderator's verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
+    /**
+     * Carries out a moderator's verdict and ends the case. Reports after the one with the hash `last`, which the
+     * moderator has not seen, keep it open unless there is nothing left to look at. Default: none. Rejects with
+     * `not_found` if there is no such case, or another has just ended it.
+     */
     decide: (
-      { subject, verdict, by }: { subject: string; verdict: Verdict; by: By },
+      {
+        subject,
+        verdict,
+        by,
+        last,
+      }: { subject: string; verdict: Verdict; by: By; last?: string | undefined },
       carryOut: (pictures: readonly string[]) => Promise<void>,
     ): Promise<void> =>
       // Of two verdicts at once, the second must not be the one that reporters read.
       locked(async (demandHeld) => {
         const known = await read(subject);
         if (known === null) throw unknown();
-        const { receipts, reports, pictures = [] } = known;
+        const { reports, pictures = [] } = known;
+        const isPart = verdict === 'keep' && last !== undefined;
+        const receipts = known.receipts.slice(0, isPart ? known.receipts.indexOf(last) + 1 : undefined);
+        if (receipts.length === 0) throw unknown();
         await carryOut(pictures);
         demandHeld();
         await audit.act({

@@ -207,11 +207,16 @@ async function decideByApi(at: ReportParts, { request, body, context }: Call<{ b
 /** Deletes what was reported, or not, and ends the case. */
 async function decide(
   at: ReportParts,
-  { subject, verdict, ...reasons }: { subject: string; verdict: Verdict; why: string; statement: string },
+  {
+    why,
+    statement,
+    ...decision
+  }: { subject: string; verdict: Verdict; last?: string | undefined; why: string; statement: string },
   by: By,
 ): Promise<void> {
-  await at.cases.decide({ subject, verdict, by }, async (pictures) => {
-    if (verdict === 'delete') await at.remove(subject, pictures, { ...by, ...reasons });
+  await at.cases.decide({ ...decision, by }, async (pictures) => {
+    const { subject, verdict } = decision;
+    if (verdict === 'delete') await at.remove(subject, pictures, { ...by, why, statement });
   });
 }
 
@@ -222,9 +227,10 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
     desk.act('/reports', async (visit, body) => {
       const subject = body.get('subject') ?? '';
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
+      const last = body.get('last') ?? undefined;
       const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
       // Somebody else may have decided meanwhile.
-      await decide(at, { subject, verdict, ...reasons }, visit.by).catch(ignoreGone);
+      await decide(at, { subject, verdict, last, ...reasons }, visit.by).catch(ignoreGone);
       return '/reports';
     }),
   ];
@@ -247,7 +253,7 @@ async function showCases(at: ReportParts, { site, session, request }: Visit) {
 ${present === null ? html`<p>${reports.gone}</p>` : kind === 'image' ? picture : album}
 ${left.length > 0 && html`<p>${reports.left}</p><ul class="small">${left.map((one) => html`<li><a href="${at.home}/picture/${one}">${one}</a></li>`)}</ul>`}
 <ul>${shown.reports.map((one) => html`<li><b>${admin.reasons[one.reason]}</b> <span class="wrap">${one.text}</span> <span class="small muted wrap">${one.contact}</span></li>`)}</ul>
-<form class="stack" method="post" action="${at.home}/reports">${formField(session)}<input type="hidden" name="subject" value="${shown.subject}">
+<form class="stack" method="post" action="${at.home}/reports">${formField(session)}<input type="hidden" name="subject" value="${shown.subject}"><input type="hidden" name="last" value="${shown.receipts.at(-1)}">
 ${reasonField(site, shown.reports[0]?.reason)}
 <p class="actions">${verdictButton('keep', reports.decide.keep, false)}${verdictButton('delete', reports.decide.delete, true)}</p></form>
 <ul class="small">${others.map(({ subject }) => html`<li><a href="${at.home}/reports?subject=${encodeURIComponent(subject)}">${subject}</a></li>`)}</ul>`;

@@ -132,6 +132,24 @@ test('of two who decide at once, one does, and the reporter reads what was done'
   }
 });
 
+test('a report that a moderator has not seen stays open when the picture is kept, not when it is deleted', async () => {
+  const image = await upload();
+  const { page, decide } = await moderator();
+  const send = async (host: number) =>
+    receiptOf(await report({ image: image.id, reason: 'spam' }, `192.0.2.${host}`));
+  const lastIn = (shown: string) => /name="last" value="(\w+)"/.exec(shown)?.[1] ?? '';
+  const receipts = [await send(70)];
+  const last = lastIn(await page());
+  receipts.push(await send(71));
+  // The second time as from another tab.
+  for (const _tab of [1, 2]) await decide({ subject: `image ${image.id}`, verdict: 'keep', last });
+  expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'open']);
+  const later = lastIn(await page());
+  receipts.push(await send(72));
+  await decide({ subject: `image ${image.id}`, verdict: 'delete', last: later });
+  expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'delete', 'delete']);
+});
+
 test('the uploader answers once', async () => {
   const image = await upload();
   await report({ image: image.id, reason: 'spam' }, '192.0.2.20');
