@@ -107,11 +107,13 @@ describe('what a browser keeps', () => {
   });
 });
 
-test('a long word as the title of an album makes no page wider than a telephone', async () => {
+test('a long word as the title of an album, or as a search, makes no page wider than a telephone', async () => {
   await visit(
     '/',
     async (page) => {
       await makeAlbum(page, 'W'.repeat(200));
+      expect(await overflowOf(page)).toBe(0);
+      await page.goto(`${server.url}/gallery?q=${'W'.repeat(100)}`);
       expect(await overflowOf(page)).toBe(0);
     },
     { viewport: { width: 320, height: 640 } },
