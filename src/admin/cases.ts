@@ -36,6 +36,13 @@ export interface Case {
 
 export type Verdict = 'keep' | 'delete';
 
+/** `last`: hash of the last report that the moderator has seen. Default: there are no others. */
+export interface Decision {
+  subject: string;
+  verdict: Verdict;
+  last?: string | undefined;
+}
+
 interface CasesOptions {
   state: Pick<StateStore, 'get' | 'setFenced' | 'remove' | 'keys'>;
   locks: Locks;
@@ -143,17 +150,11 @@ export function createCases(options: CasesOptions) {
     },
 
     /**
-     * Carries out a moderator's verdict and ends the case. Reports after the one with the hash `last`, which the
-     * moderator has not seen, keep it open unless there is nothing left to look at. Default: none. Rejects with
-     * `not_found` if there is no such case, or another has just ended it.
+     * Carries out a moderator's verdict and ends the case. Reports after the last that was seen keep it open, unless
+     * there is nothing left to look at. Rejects with `not_found` if there is none, or another has just ended it.
      */
     decide: (
-      {
-        subject,
-        verdict,
-        by,
-        last,
-      }: { subject: string; verdict: Verdict; by: By; last?: string | undefined },
+      { subject, verdict, last, by }: Decision & { by: By },
       carryOut: (pictures: readonly string[]) => Promise<void>,
     ): Promise<void> =>
       // Of two verdicts at once, the second must not be the one that reporters read.

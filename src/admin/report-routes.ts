@@ -11,7 +11,7 @@ import { html } from '../web/html.ts';
 import { noticePage } from '../web/notice-page.ts';
 import { seeOther } from '../web/page-response.ts';
 import type { SiteOf } from '../web/site.ts';
-import type { Cases, Verdict } from './cases.ts';
+import type { Cases, Decision, Verdict } from './cases.ts';
 import {
   type By,
   type createDesk,
@@ -200,23 +200,20 @@ async function decideByApi(at: ReportParts, { request, body, context }: Call<{ b
   const { subject, verdict, reason = 'terms', statement = '' } = body;
   const by = { who: context.actor, peer: context.peer };
   const told = statement.trim() || at.siteOf(request).words.admin.statements[reason];
-  await decide(at, { subject, verdict, why: reason, statement: told }, by);
+  await decide(at, { subject, verdict }, { why: reason, statement: told }, by);
   return listCases(at);
 }
 
 /** Deletes what was reported, or not, and ends the case. */
 async function decide(
   at: ReportParts,
-  {
-    why,
-    statement,
-    ...decision
-  }: { subject: string; verdict: Verdict; last?: string | undefined; why: string; statement: string },
+  decision: Decision,
+  reasons: { why: string; statement: string },
   by: By,
 ): Promise<void> {
+  const { subject, verdict } = decision;
   await at.cases.decide({ ...decision, by }, async (pictures) => {
-    const { subject, verdict } = decision;
-    if (verdict === 'delete') await at.remove(subject, pictures, { ...by, why, statement });
+    if (verdict === 'delete') await at.remove(subject, pictures, { ...by, ...reasons });
   });
 }
 
@@ -230,7 +227,7 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
       const last = body.get('last') ?? undefined;
       const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
       // Somebody else may have decided meanwhile.
-      await decide(at, { subject, verdict, last, ...reasons }, visit.by).catch(ignoreGone);
+      await decide(at, { subject, verdict, last }, reasons, visit.by).catch(ignoreGone);
       return '/reports';
     }),
   ];

@@ -58,6 +58,3 @@ export function createListings(
     summary: () => images.summary(),
   };
 }
-
-/** Lists images in pages. */
-export type Listings = ReturnType<typeof createListings>;

@@ -154,9 +154,6 @@ export function createStoring(options: StoringOptions) {
   };
 }
 
-/** Converts and stores uploads. */
-export type Storing = ReturnType<typeof createStoring>;
-
 /** The result of an upload, for its uploader only. */
 export interface Uploaded {
   image: ImageRecord;

@@ -1,5 +1,5 @@
 // @ts-check
-import { announce, ask, make, say } from './dom.js';
+import { ask } from './dom.js';
 import { changeMine, findMine } from './mine.js';
 
 /** Longer than it takes to leave a page. */
@@ -53,29 +53,4 @@ export async function changePicture({ id, url, delete_token }, change) {
     changeMine(id, { ...kept, expires_at, visibility });
   }
   return { body, fault };
-}
-
-/**
- * Returns a switch that moves a picture into the gallery and out of it. Its card shows where it is.
- * @param {import('./upload-card.js').Uploaded} image
- * @param {() => void} onChanged
- * @param {(fault: string) => void} onFault
- */
-export function gallerySwitch(image, onChanged, onFault) {
-  const isPublic = () => image.visibility === 'public';
-  const attributes = { type: 'button', role: 'switch', class: 'switch', click };
-  const button = make('button', attributes, say('inGallery'));
-  button.setAttribute('aria-label', say('inGalleryOf', { name: image.filename }));
-
-  async function click() {
-    if (button.ariaBusy === 'true') return;
-    button.ariaBusy = 'true';
-    const { body, fault } = await changePicture(image, { visibility: isPublic() ? 'unlisted' : 'public' });
-    button.ariaBusy = null;
-    if (fault !== null) return onFault(fault);
-    image.visibility = body.visibility;
-    onChanged();
-    announce(say(isPublic() ? 'public' : 'unlisted'));
-  }
-  return button;
 }

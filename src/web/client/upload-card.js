@@ -1,7 +1,7 @@
 // @ts-check
-import { gallerySwitch } from './changing.js';
+import { changePicture } from './changing.js';
 import { showForAWhile } from './copy.js';
-import { announce, button, language, make, readableBytes, say, words } from './dom.js';
+import { announce, button, language, make, readableBytes, say, UNITS, words } from './dom.js';
 import { timeOf } from './mine.js';
 import { shareParts } from './share.js';
 import { tickBox } from './ticks.js';
@@ -109,8 +109,7 @@ export class UploadCard {
     this.actions.before(text);
     const canBeListed =
       isListed && image.visibility !== 'protected' && image.max_views === null && !image.review;
-    const complain = (/** @type {string} */ fault) => this.complain(fault);
-    if (canBeListed) this.listing = gallerySwitch(image, () => this.showAudience(), complain);
+    if (canBeListed) this.listing = this.switchOf(image);
     this.actions.replaceChildren(
       copy,
       ...others,
@@ -119,6 +118,28 @@ export class UploadCard {
     );
     this.element.prepend(tickBox(image.filename));
     this.showAudience();
+  }
+
+  /**
+   * Returns a switch that moves the picture into the gallery and out of it.
+   * @param {Uploaded} image
+   */
+  switchOf(image) {
+    const move = async () => {
+      if (listing.ariaBusy === 'true') return;
+      listing.ariaBusy = 'true';
+      const wish = image.visibility === 'public' ? 'unlisted' : 'public';
+      const { body, fault } = await changePicture(image, { visibility: wish });
+      listing.ariaBusy = null;
+      if (fault !== null) return this.complain(fault);
+      image.visibility = body.visibility;
+      this.showAudience();
+      announce(say(image.visibility));
+    };
+    const spoken = say('inGalleryOf', { name: image.filename });
+    const listing = button(say('inGallery'), 'switch', () => void move(), spoken);
+    listing.setAttribute('role', 'switch');
+    return listing;
   }
 
   /**
@@ -198,13 +219,6 @@ function audienceOf({ visibility, expires_at, max_views, now }) {
   }
   return parts.join(' · ');
 }
-
-const UNITS = /** @type {const} */ ([
-  ['year', 365 * 86_400_000],
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-]);
 
 /**
  * `in 30 days`

@@ -51,5 +51,3 @@ export async function startWitness(options: WitnessServerOptions = {}) {
     stop,
   };
 }
-
-export type WitnessServer = Awaited<ReturnType<typeof startWitness>>;

@@ -232,8 +232,6 @@ export function startGatewayFarm(
   };
 }
 
-export type GatewayFarm = ReturnType<typeof startGatewayFarm>;
-
 /** Returns true if it falls silent. */
 function betray(socket: Socket<Side>): boolean {
   const { buffer, role } = socket.data;

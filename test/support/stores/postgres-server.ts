@@ -175,6 +175,3 @@ export async function startPostgresPair({ lossy = false } = {}) {
     },
   };
 }
-
-/** Two servers, of which the second has all that the first has acknowledged. */
-export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>;
