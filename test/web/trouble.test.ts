@@ -4,7 +4,7 @@ import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { cardOf, changeMine, fillStorage, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
-import { overflowOf } from './visitor.ts';
+import { overflowOf, uploadOne } from './visitor.ts';
 
 const server = startSite();
 const picture = await quarters(300, 200).png().toBuffer();
@@ -15,7 +15,6 @@ const SPOILT = /status of (4|5)\d\d|net::ERR_/;
 
 const file = (name: string) => ({ name, mimeType: 'image/png', buffer: picture });
 const choose = (page: Page, ...names: string[]) => page.setInputFiles('#file', names.map(file));
-const online = (page: Page) => page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
 
 const makeAlbum = async (page: Page, title = '') =>
   `${server.url}/a/${await makeAlbumOf(page, title, ['one.png', 'two.png'].map(file))}`;
@@ -63,8 +62,7 @@ describe('what a browser keeps', () => {
           });
       });
       await page.reload();
-      await choose(page, 'refused.png');
-      await online(page);
+      await uploadOne(page, file('refused.png'));
       await cardOf(page, 'refused.png').getByText('This browser has no room for the delete token.').waitFor();
       const link = await cardOf(page, 'refused.png').locator('a').first().getAttribute('href');
       for (const [path, part] of [
@@ -167,7 +165,7 @@ describe('an upload', () => {
       await page.reload({ waitUntil: 'commit' });
       await choose(page, 'early.png');
       resolve();
-      await online(page);
+      await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
     });
   });
 });
@@ -177,8 +175,7 @@ describe('a deletion', () => {
     await visit(
       '/',
       async (page) => {
-        await choose(page, 'lost.png');
-        await online(page);
+        await uploadOne(page, file('lost.png'));
         const [mine] = await mineOf(page);
         if (!mine) throw new Error('the browser has kept nothing');
         await changeMine(page, mine, { deleting: 1 });
@@ -296,8 +293,7 @@ test('an album that another page has made is listed at once', async () => {
 
 test('the page of a picture that was deleted elsewhere is not shown by the Back button', async () => {
   await visit('/', async (page) => {
-    await choose(page, 'gone.png');
-    await online(page);
+    await uploadOne(page, file('gone.png'));
     await page.locator('a.upload-name').click();
     await page.getByText('Edit', { exact: true }).waitFor();
     const reloaded = page.waitForEvent('load');
@@ -312,8 +308,7 @@ test('the page of a picture that was deleted elsewhere is not shown by the Back 
 
 test('the card of a picture follows another page, even one that is left before the answer, and no switch takes the password away', async () => {
   await visit('/', async (page) => {
-    await choose(page, 'card.png');
-    await online(page);
+    await uploadOne(page, file('card.png'));
     await page.getByRole('switch').click();
     await page.locator('.seen-by').getByText('Everyone').waitFor();
     const other = await page.context().newPage();
@@ -335,8 +330,7 @@ test('the card of a picture follows another page, even one that is left before t
 
 test('a list that another page changes keeps what is chosen in it, and where the keyboard is', async () => {
   await visit('/', async (page) => {
-    await choose(page, 'chosen.png');
-    await online(page);
+    await uploadOne(page, file('chosen.png'));
     await page.reload();
     await page.locator('#mine').getByRole('checkbox', { name: 'Select chosen.png' }).check();
     const other = await page.context().newPage();
@@ -381,8 +375,7 @@ test('times are right in a browser whose clock is days behind', async () => {
   await visit('/', async (page) => {
     await page.clock.setFixedTime(Date.now() - 3 * 86_400_000);
     await page.getByLabel('Expires').selectOption('1d');
-    await choose(page, 'late.png');
-    await online(page);
+    await uploadOne(page, file('late.png'));
     await cardOf(page, 'late.png').getByText('expires in 1 day').waitFor();
     await page.goto((await cardOf(page, 'late.png').locator('a').first().getAttribute('href')) ?? '');
     const times = page.locator('#picture-facts time');

@@ -13,7 +13,7 @@ import { withFolder } from '../support/temporary.ts';
 import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
-import { checkLooks, shiftsOf, watchShifts } from './visitor.ts';
+import { checkLooks, shiftsOf, uploadOne, watchShifts } from './visitor.ts';
 
 const SETTINGS = {
   IMAGE_MAX_UPLOAD: '2MiB',
@@ -495,8 +495,7 @@ describe('the list of this browser', () => {
     await visit(
       '/',
       async (page) => {
-        await choose(page, file('gone.png'));
-        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        await uploadOne(page, file('gone.png'));
         const other = await page.context().newPage();
         await other.goto(server.url);
         await other.getByRole('button', { name: 'Delete gone.png' }).click();
@@ -505,8 +504,7 @@ describe('the list of this browser', () => {
         await page.locator('#uploads').waitFor({ state: 'hidden' });
         // The list keeps it until the server has confirmed it.
         while ((await mineOf(page)).length > 0) await Bun.sleep(50);
-        await choose(page, file('lost.png'));
-        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        await uploadOne(page, file('lost.png'));
         const known = await onlyMine(page);
         await fetch(`${server.url}/api/delete/${known.id}?token=${known.delete_token}`, { method: 'DELETE' });
         await page.reload();
@@ -525,8 +523,7 @@ describe('the list of this browser', () => {
     await visit(
       '/',
       async (page) => {
-        await choose(page, file('short.png'));
-        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        await uploadOne(page, file('short.png'));
         const over = { expires_at: '2020-01-01 00:00:00', protected: true };
         await changeMine(page, await onlyMine(page), over);
         const checked = page.waitForResponse((answer) => answer.request().method() === 'HEAD');
@@ -547,8 +544,7 @@ describe('the list of this browser', () => {
     await visit(
       '/',
       async (page) => {
-        await choose(page, file('later.png'));
-        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        await uploadOne(page, file('later.png'));
         const later = { expires_at: '2999-01-01 00:00:00', protected: true };
         await changeMine(page, await onlyMine(page), later);
         await page.route('**/i/*', (route) =>
@@ -631,8 +627,7 @@ test('uploads look right at every width, in light and in dark', async () => {
   await visit(
     '/',
     async (page) => {
-      await choose(page, file('look.png'));
-      await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+      await uploadOne(page, file('look.png'));
       await checkLooks(page, { painted: false });
       await choose(
         page,
