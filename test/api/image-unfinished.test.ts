@@ -60,6 +60,18 @@ const listed = async (host: ImageHost) =>
 const noted = async (host: ImageHost) =>
   (await host.state.keys()).filter((key) => key.startsWith('image-unfinished:')).length;
 
+/** Reviews over some stores of their own, and how a picture is held there. */
+async function reviewsOf(host: ImageHost, stores: Partial<Pick<ImageHost, 'state' | 'images'>>) {
+  const clock = { ...host.clock, now: host.clock.now };
+  const reviews = createReviews({ ...host, ...stores, clock, onStored() {}, discard: host.service.discard });
+  const record = await host.images.get((await host.upload(png)).id);
+  if (!record) throw new Error('no record');
+  const path = `${host.folder}/held`;
+  const hold = (id = 'reviewreview') =>
+    Bun.write(path, png).then(() => reviews.hold({ ...record, id }, path));
+  return { reviews, record, hold };
+}
+
 /** Expects that nothing is left of what was removed, and that this was told once. */
 async function expectGone({ host, events }: World, link: string, status = 404): Promise<void> {
   expect((await host.send(pathOf(link))).status).toBe(status);
@@ -245,18 +257,8 @@ describe('an approval that was interrupted', () => {
         setFenced: (...args: Parameters<typeof host.state.setFenced>) =>
           fails ? Promise.reject(away()) : host.state.setFenced(...args),
       };
-      const reviews = createReviews({
-        ...host,
-        state,
-        clock: { ...host.clock, now: host.clock.now },
-        onStored: () => {},
-        discard: host.service.discard,
-      });
-      const record = await host.images.get((await host.upload(png)).id);
-      if (!record) throw new Error('no record');
-      const path = `${host.folder}/held`;
-      await Bun.write(path, png);
-      await reviews.hold({ ...record, id: 'reviewreview' }, path);
+      const { reviews, record, hold } = await reviewsOf(host, { state });
+      await hold();
       fails = true;
       await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
       fails = false;
@@ -278,13 +280,8 @@ test('an approval that the store carries out late, after a refusal, leaves nothi
         return Promise.reject(away());
       },
     };
-    const clock = { ...host.clock, now: host.clock.now };
-    const reviews = createReviews({ ...host, images, clock, onStored() {}, discard: host.service.discard });
-    const path = `${host.folder}/held`;
-    await Bun.write(path, png);
-    const record = await host.images.get((await host.upload(png)).id);
-    if (!record) throw new Error('no record');
-    await reviews.hold({ ...record, id: 'reviewreview' }, path);
+    const { reviews, hold } = await reviewsOf(host, { images });
+    await hold();
     await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
     await reviews.decide('reviewreview', 'block');
     if (late) await host.images.insert(late);
@@ -305,12 +302,7 @@ test('a change of what is in review that the store carries out late loses no lat
         return Promise.reject(away());
       },
     };
-    const clock = { ...host.clock, now: host.clock.now };
-    const reviews = createReviews({ ...host, state, clock, onStored() {}, discard: host.service.discard });
-    const record = await host.images.get((await host.upload(png)).id);
-    if (!record) throw new Error('no record');
-    const path = `${host.folder}/held`;
-    const hold = (id: string) => Bun.write(path, png).then(() => reviews.hold({ ...record, id }, path));
+    const { reviews, hold } = await reviewsOf(host, { state });
     await expect(hold('unanswered00')).rejects.toMatchObject({ code: 'unavailable' });
     await hold('acknowledged');
     expect(await late?.()).toBe(false);
@@ -324,13 +316,8 @@ test.each([
   withHost(async ({ host }) => {
     const full = { setFenced: host.state.setFenced };
     const state: typeof host.state = { ...host.state, setFenced: (...args) => full.setFenced(...args) };
-    const clock = { ...host.clock, now: host.clock.now };
-    const reviews = createReviews({ ...host, state, clock, onStored() {}, discard: host.service.discard });
-    const record = await host.images.get((await host.upload(png)).id);
-    if (!record) throw new Error('no record');
-    const path = `${host.folder}/held`;
-    await Bun.write(path, png);
-    await reviews.hold({ ...record, id: 'reviewreview' }, path);
+    const { reviews, hold } = await reviewsOf(host, { state });
+    await hold();
     full.setFenced = () => Promise.reject(new AppError('storage_full', inEnglish('The disk is full.')));
     await remove(reviews);
     full.setFenced = host.state.setFenced;
