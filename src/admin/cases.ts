@@ -40,6 +40,7 @@ export type Verdict = 'keep' | 'delete';
 export interface Decision {
   subject: string;
   verdict: Verdict;
+  by: By;
   last?: string | undefined;
 }
 
@@ -154,7 +155,7 @@ export function createCases(options: CasesOptions) {
      * there is nothing left to look at. Rejects with `not_found` if there is none, or another has just ended it.
      */
     decide: (
-      { subject, verdict, last, by }: Decision & { by: By },
+      { subject, verdict, by, last }: Decision,
       carryOut: (pictures: readonly string[]) => Promise<void>,
     ): Promise<void> =>
       // Of two verdicts at once, the second must not be the one that reporters read.

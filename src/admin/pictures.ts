@@ -163,11 +163,9 @@ async function chosen({ service }: PictureDesk, body: URLSearchParams) {
   const found = await Promise.all(ids.map((id) => service.find(id).catch(ignoreGone)));
   const images = found.filter((image) => image !== null);
   // Of what somebody else has deleted since the preview, that says what is blocked.
-  const previewed = ids.flatMap((id) => body.getAll(targetField(id)));
+  const previewed = ids.flatMap((id) => body.getAll(`target ${id}`));
   return { images, block, targets: [...new Set([...previewed, ...targetsOf(images, block)])] };
 }
-
-const targetField = (id: string) => `target ${id}`;
 
 type Chosen = Awaited<ReturnType<typeof chosen>>;
 
@@ -208,13 +206,9 @@ async function preview(at: PictureDesk, { site, session, context }: Visit, body:
   const { images, block, targets } = await chosen(at, body);
   const { admin } = site.words;
   const hit = await hitBy(at, { block, targets });
-  const targetOf = (image: ImageRecord) =>
-    targetsOf([image], block).map(
-      (target) => html`<input type="hidden" name="${targetField(image.id)}" value="${target}">`,
-    );
   const content = html`<p>${admin.hits(images.length)}</p>
 <form class="stack" method="post" action="${at.home}/act">${formField(session)}<input type="hidden" name="block" value="${block}">
-<ul class="admin-grid small">${images.map((image) => html`<li><label><input type="checkbox" name="id" value="${image.id}" checked> ${image.id}</label>${targetOf(image)}<img src="${at.home}/picture/${image.id}?w=160" alt="" loading="lazy"></li>`)}</ul>
+<ul class="admin-grid small">${images.map((image) => html`<li><label><input type="checkbox" name="id" value="${image.id}" checked> ${image.id}</label>${targetsOf([image], block).map((target) => html`<input type="hidden" name="target ${image.id}" value="${target}">`)}<img src="${at.home}/picture/${image.id}?w=160" alt="" loading="lazy"></li>`)}</ul>
 ${targets.length > 0 && html`<h2>${admin.blocked}</h2><ul>${targets.map((target) => html`<li><code class="wrap">${target}</code> ${admin.matches(hit.get(target) ?? 0)}</li>`)}</ul>`}
 ${targets.some((target) => hits(target, context.peer)) && html`<p class="fault">${admin.ownAddress}</p>`}
 ${reasonField(site)}

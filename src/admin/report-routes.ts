@@ -200,19 +200,14 @@ async function decideByApi(at: ReportParts, { request, body, context }: Call<{ b
   const { subject, verdict, reason = 'terms', statement = '' } = body;
   const by = { who: context.actor, peer: context.peer };
   const told = statement.trim() || at.siteOf(request).words.admin.statements[reason];
-  await decide(at, { subject, verdict }, { why: reason, statement: told }, by);
+  await decide(at, { subject, verdict, by }, { why: reason, statement: told });
   return listCases(at);
 }
 
 /** Deletes what was reported, or not, and ends the case. */
-async function decide(
-  at: ReportParts,
-  decision: Decision,
-  reasons: { why: string; statement: string },
-  by: By,
-): Promise<void> {
-  const { subject, verdict } = decision;
-  await at.cases.decide({ ...decision, by }, async (pictures) => {
+async function decide(at: ReportParts, decision: Decision, reasons: { why: string; statement: string }) {
+  const { subject, verdict, by } = decision;
+  await at.cases.decide(decision, async (pictures) => {
     if (verdict === 'delete') await at.remove(subject, pictures, { ...by, ...reasons });
   });
 }
@@ -227,7 +222,7 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
       const last = body.get('last') ?? undefined;
       const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
       // Somebody else may have decided meanwhile.
-      await decide(at, { subject, verdict, last }, reasons, visit.by).catch(ignoreGone);
+      await decide(at, { subject, verdict, last, by: visit.by }, reasons).catch(ignoreGone);
       return '/reports';
     }),
   ];

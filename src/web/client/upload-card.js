@@ -120,10 +120,7 @@ export class UploadCard {
     this.showAudience();
   }
 
-  /**
-   * Returns a switch that moves the picture into the gallery and out of it.
-   * @param {Uploaded} image
-   */
+  /** Returns a switch that moves the picture into the gallery and out of it. @param {Uploaded} image */
   switchOf(image) {
     const move = async () => {
       if (listing.ariaBusy === 'true') return;
@@ -142,10 +139,7 @@ export class UploadCard {
     return listing;
   }
 
-  /**
-   * Shows what another page has changed.
-   * @param {import('./mine.js').Mine | null} kept
-   */
+  /** Shows what another page has changed. @param {import('./mine.js').Mine | null} kept */
   follow(kept) {
     if (!this.image || !kept) return;
     const { filename, expires_at = null, visibility = this.image.visibility } = kept;
