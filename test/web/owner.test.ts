@@ -500,8 +500,11 @@ describe('the list of this browser', () => {
       await page.getByRole('button', { name: 'Save as file' }).click();
       const saved = await readFile(await (await download).path());
       const list = JSON.parse(saved.toString());
-      const read = (buffer: Buffer) =>
-        page.setInputFiles('#list-file', { name: 'list.json', mimeType: 'application/json', buffer });
+      const read = async (buffer: Buffer) => {
+        // As a person has to, whose choice the script would miss before.
+        await page.locator('#list-actions:not([inert])').waitFor();
+        await page.setInputFiles('#list-file', { name: 'list.json', mimeType: 'application/json', buffer });
+      };
       await read(saved);
       await page.getByText('Everything in this list is already here.').first().waitFor();
       const odd = { ...list.pictures[0], id: 'b'.repeat(12), filename: { toString: 1 } };
