@@ -110,9 +110,9 @@ export function createCases(options: CasesOptions) {
       await locked(async (demandHeld) => {
         const known = await read(subject);
         const one: Case = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
-        const isRepeated = one.reports.some((other) => other.from === from);
+        const repeated = one.reports.find((other) => other.from === from);
         // One network leaves half to others.
-        const most = isRepeated ? MOST_RECEIPTS / 2 : MOST_RECEIPTS;
+        const most = repeated ? MOST_RECEIPTS / 2 : MOST_RECEIPTS;
         const isFull = known === null ? (await openKeys()).length >= MOST_CASES : one.receipts.length >= most;
         if (isFull) throw new AppError('unavailable', 'Too many reports; try again later.');
         one.count++;
@@ -121,7 +121,9 @@ export function createCases(options: CasesOptions) {
         const all = new Set([...pictures, ...(one.pictures ?? [])]);
         if (all.size > 0) one.pictures = [...all].slice(0, MOST_PICTURES);
         const text = cutText(report.text, MAX_TEXT);
-        if (!isRepeated) one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text, receipt, from });
+        // Its text stays as long as one of its reports is open.
+        if (repeated) repeated.receipt = receipt;
+        else one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text, receipt, from });
         await write(one, demandHeld());
         if (known === null) onOpened(one);
       });

@@ -52,6 +52,8 @@ const BATCH = 1000;
 const SHOWN_WIDTH = THUMBNAIL_WIDTHS[1];
 const BLOCKS = ['none', 'address', 'network', 'file', 'look'] as const;
 type Block = (typeof BLOCKS)[number];
+/** Subject of a block. */
+const TARGET = /^(network [\da-f.:/]{2,43}|hash [\da-f]{64}|phash [\da-f]{16})$/;
 
 /** The newest pictures, by uploader and look, with deletion and blocks of several at once. */
 export function pictureRoutes(at: PictureDesk): Route[] {
@@ -163,7 +165,7 @@ async function chosen({ service }: PictureDesk, body: URLSearchParams) {
   const found = await Promise.all(ids.map((id) => service.find(id).catch(ignoreGone)));
   const images = found.filter((image) => image !== null);
   // Of what somebody else has deleted since the preview, that says what is blocked.
-  const previewed = ids.flatMap((id) => body.getAll(`target ${id}`));
+  const previewed = ids.map((id) => body.get(`target ${id}`) ?? '').filter((one) => TARGET.test(one));
   return { images, block, targets: [...new Set([...previewed, ...targetsOf(images, block)])] };
 }
 

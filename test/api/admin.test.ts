@@ -278,10 +278,16 @@ test('what was previewed is blocked, although somebody else has deleted the pict
   const preview = await (await visitor.post('/admin/preview', asked)).text();
   const [, name = '', value = ''] = /name="(target \w+)" value="([^"]+)"/.exec(preview) ?? [];
   await visitor.post('/admin/act', { ...asked, block: 'none' });
-  const { headers } = await visitor.post('/admin/act', { ...asked, [name]: value });
+  await visitor.post('/admin/act', { ...asked, [name]: 'hash forged' });
+  const { headers } = await visitor.post('/admin/act', {
+    ...asked,
+    [name]: [value, `hash ${'0'.repeat(64)}`],
+  });
   expect(headers.get('location')).toBe('/admin?done=0');
   expect(await (await visitor.get('/admin?done=0')).text()).toContain('0 pictures deleted.');
   expect((await server.upload('', '198.18.4.2')).status).toBe(403);
+  const blocks = await (await server.send('/api/admin/blocks', { headers: ADMIN })).text();
+  expect(blocks).not.toMatch(/forged|00000000/);
 });
 
 test('nobody blocks their own address by mistake', async () => {

@@ -140,15 +140,16 @@ test('a report that a moderator has not seen stays open when the picture is kept
   const lastIn = (shown: string) => /name="last" value="(\w+)"/.exec(shown)?.[1] ?? '';
   const receipts = [await send(70)];
   const last = lastIn(await page());
-  receipts.push(await send(71));
+  receipts.push(await send(71), await send(70));
   // The second time as from another tab.
   for (const _tab of [1, 2]) await decide({ subject: `image ${image.id}`, verdict: 'keep', last });
-  expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'open']);
+  expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'open', 'open']);
   expect((await server.send(`/api/info/${image.id}`)).status).toBe(200);
-  const later = lastIn(await page());
+  const shown = await page();
+  expect(shown.match(/<li><b>/g)).toHaveLength(2);
   receipts.push(await send(72));
-  await decide({ subject: `image ${image.id}`, verdict: 'delete', last: later });
-  expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'delete', 'delete']);
+  await decide({ subject: `image ${image.id}`, verdict: 'delete', last: lastIn(shown) });
+  expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'delete', 'delete', 'delete']);
 });
 
 test('the uploader answers once', async () => {

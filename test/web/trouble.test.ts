@@ -306,31 +306,55 @@ test('the page of a picture that was deleted elsewhere is not shown by the Back 
   });
 });
 
-test('the card of a picture follows another page, even one that is left before the answer, and no switch takes the password away', async () => {
-  await visit('/', async (page) => {
+test('the card of a picture follows another page, whatever becomes of the answers, and no switch takes the password away', async () => {
+  const work = async (page: Page) => {
     await uploadOne(page, file('card.png'));
+    const seenBy = (text: string) => page.locator('.seen-by').getByText(text).waitFor();
+    const change = '**/api/image/*';
+    const lost = { times: 1 };
     await page.getByRole('switch').click();
-    await page.locator('.seen-by').getByText('Everyone').waitFor();
+    await seenBy('Everyone');
+    await page.route(change, (route) => route.abort(), lost);
+    await page.getByRole('switch').click();
+    await page.locator('#cards .fault').waitFor();
     const other = await page.context().newPage();
     await other.goto(`${(await page.locator('a.upload-name').getAttribute('href')) ?? ''}#edit`);
     await other.getByLabel('Title').fill('Harbour');
     await other.keyboard.press('Enter');
     await page.locator('#cards').getByRole('link', { name: 'Harbour' }).waitFor();
-    await other.getByLabel('Who can see it').selectOption('protected');
+    expect(await page.locator('#cards .fault').isVisible()).toBe(true);
+    const audience = other.getByLabel('Who can see it');
+    await audience.selectOption('protected');
+    const protect = async (password: string) => {
+      await other.locator('#edit-password').fill(password);
+      await other.keyboard.press('Enter');
+      await seenBy('the password');
+    };
+    await other.route(change, (route) => route.abort(), lost);
+    await protect('refused');
+    await seenBy('Everyone');
+    await other.route(change, (route) => route.fetch().then(() => route.abort()), lost);
+    const asked = other.waitForResponse((answer) => answer.status() === 401);
+    await protect('unanswered');
+    await asked;
+    expect(await page.getByRole('switch').isVisible()).toBe(false);
+    await audience.selectOption('public');
+    await seenBy('Everyone');
     const { promise: isChanged, resolve: changed } = Promise.withResolvers<void>();
-    await other.route('**/api/image/*', (route) => route.fetch().then(() => changed()));
-    await other.locator('#edit-password').fill('tea');
-    await other.keyboard.press('Enter');
+    await other.route(change, (route) => route.fetch().then(() => changed()));
+    await audience.selectOption('protected');
     await isChanged;
     await other.close();
-    await page.locator('.seen-by').getByText('the password').waitFor();
+    await seenBy('the password');
     expect(await page.getByRole('switch').isVisible()).toBe(false);
-  });
+  };
+  await visit('/', work, { expected: SPOILT });
 });
 
 test('a list that another page changes keeps what is chosen in it, and where the keyboard is', async () => {
   await visit('/', async (page) => {
     await uploadOne(page, file('chosen.png'));
+    await page.evaluate(() => localStorage.setItem('picpool:mine:odd', '{"id":"odd","raw_url":"http://["}'));
     await page.reload();
     await page.locator('#mine').getByRole('checkbox', { name: 'Select chosen.png' }).check();
     const other = await page.context().newPage();
@@ -377,6 +401,9 @@ test('times are right in a browser whose clock is days behind', async () => {
     await page.getByLabel('Expires').selectOption('1d');
     await uploadOne(page, file('late.png'));
     await cardOf(page, 'late.png').getByText('expires in 1 day').waitFor();
+    await page.clock.setFixedTime(Date.now() - 3 * 86_400_000 + 20 * 3_600_000);
+    await page.getByRole('switch').click();
+    await cardOf(page, 'late.png').getByText('expires in 4 hours').waitFor();
     await page.goto((await cardOf(page, 'late.png').locator('a').first().getAttribute('href')) ?? '');
     const times = page.locator('#picture-facts time');
     expect(await times.first().textContent()).toBe('this minute');

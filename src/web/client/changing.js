@@ -46,7 +46,12 @@ export async function changePicture({ id, url, delete_token }, change) {
   // A page that is left hears a fault instead of the answer, and nothing later.
   if (fault !== null && findMine(id)?.filename === change.title)
     setTimeout(changeMine, LEAVING_MS, id, { filename: before });
-  if (fault !== null && change.password) setTimeout(changeMine, LEAVING_MS, id, { visibility: seenBy });
+  // It may have been changed all the same, and then nobody sees it without the password.
+  if (fault !== null && change.password)
+    setTimeout(async () => {
+      const { status = 0 } = (await fetch(pathname, { method: 'HEAD' }).catch(() => null)) ?? {};
+      if (status === 200 && !findMine(id)?.protected) changeMine(id, { visibility: seenBy });
+    }, LEAVING_MS);
   if (fault === null) {
     const { title, filename, protected: isProtected, max_views, expires_at, visibility } = body;
     const kept = { filename: title ?? filename, protected: isProtected || max_views !== null };

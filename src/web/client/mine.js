@@ -102,11 +102,17 @@ export function removeAlbum(id) {
 
 /** @param {string} prefix */
 function read(prefix) {
-  return keysWith(prefix)
-    .map((key) => parsed(recall(key)))
-    .filter((one) => typeof one?.id === 'string')
-    .sort((one, other) => (other.made ?? 0) - (one.made ?? 0));
+  return (
+    keysWith(prefix)
+      .map((key) => parsed(recall(key)))
+      // What could not be shown must not stop the page.
+      .filter((one) => typeof one?.id === 'string' && [one.url, one.raw_url].every(isLink))
+      .sort((one, other) => (other.made ?? 0) - (one.made ?? 0))
+  );
 }
+
+/** @param {string} [url] */
+const isLink = (url = '') => URL.canParse(url, location.href);
 
 /** @param {string | null} text */
 function parsed(text) {

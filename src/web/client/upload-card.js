@@ -7,12 +7,12 @@ import { shareParts } from './share.js';
 import { tickBox } from './ticks.js';
 
 /**
- * The server's answer about a stored picture. `now`: when it came, by the server's clock, in ms since 1970.
+ * The server's answer about a stored picture. `ahead`: by how much the server's clock is ahead of this one, in ms.
  * @typedef {import('./mine.js').Mine & {
  *   raw_url: string, markdown: string, html: string, bbcode: string, delete_url: string,
  *   width: number, height: number, frames: number, size: number, format: string, location: boolean,
  *   visibility: 'public' | 'unlisted' | 'protected', expires_at: string | null, max_views: number | null,
- *   now: number, review?: true, removed: string[], warnings: Warning[],
+ *   ahead: number, review?: true, removed: string[], warnings: Warning[],
  * }} Uploaded
  * @typedef {{ width?: number, height?: number, bytes?: number }} Extent in pixels, or bytes
  * @typedef {{ code: string, message: string, from?: Extent, to?: Extent }} Warning
@@ -130,6 +130,7 @@ export class UploadCard {
       listing.ariaBusy = null;
       if (fault !== null) return this.complain(fault);
       image.visibility = body.visibility;
+      this.element.querySelector('.fault')?.remove();
       this.showAudience();
       announce(say(image.visibility));
     };
@@ -152,7 +153,6 @@ export class UploadCard {
   showAudience() {
     const { image, audience, listing } = this;
     if (!image || !audience) return;
-    this.element.querySelector('.fault')?.remove();
     listing?.setAttribute('aria-checked', String(image.visibility === 'public'));
     // It would take the password away.
     listing?.toggleAttribute('hidden', image.visibility === 'protected');
@@ -205,11 +205,11 @@ function factsOf({ size, removed, width, height, format }, before) {
 }
 
 /** @param {Uploaded} image */
-function audienceOf({ visibility, expires_at, max_views, now }) {
+function audienceOf({ visibility, expires_at, max_views, ahead }) {
   const parts = [say(visibility)];
   if (max_views !== null) parts.push(say('viewsLimited', { count: max_views }));
   if (expires_at !== null && expires_at !== 'never') {
-    parts.push(say('expires', { when: within(timeOf(expires_at) - now) }));
+    parts.push(say('expires', { when: within(timeOf(expires_at) - Date.now() - ahead) }));
   }
   return parts.join(' · ');
 }
