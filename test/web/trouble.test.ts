@@ -308,6 +308,7 @@ test('the card of a picture follows another page, whatever becomes of the answer
     await other.getByLabel('Title').fill('Harbour');
     await other.keyboard.press('Enter');
     await page.locator('#cards').getByRole('link', { name: 'Harbour' }).waitFor();
+    await page.getByRole('button', { name: 'Delete Harbour' }).waitFor();
     expect(await page.locator('#cards .fault').isVisible()).toBe(true);
     const audience = other.getByLabel('Who can see it');
     await audience.selectOption('protected');

@@ -144,6 +144,8 @@ export class UploadCard {
   follow(kept) {
     if (!this.image || !kept) return;
     const { filename, expires_at = null, visibility = this.image.visibility } = kept;
+    for (const named of this.element.querySelectorAll('[aria-label]'))
+      named.ariaLabel = named.ariaLabel?.replace(this.image.filename, () => filename) ?? null;
     Object.assign(this.image, { filename, expires_at, visibility });
     this.name.textContent = filename;
     this.showAudience();
