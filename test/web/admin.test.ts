@@ -145,6 +145,17 @@ test('every page of the administration is well-formed on every screen', async ()
         expect(await page.getByText('times in UTC').isVisible()).toBe(true);
         await checkLooks(page, { painted: false });
       }
+      await page.setViewportSize({ width: 320, height: 256 });
+      await page.goto(`${server.url}/admin`);
+      // The bar at the end of the screen covers nothing that the keyboard reaches.
+      for (let stop = 0; stop < 25; stop++) {
+        await page.keyboard.press('Tab');
+        const over = await page.evaluate(() => {
+          const { x = 0, y = 0, height = 0 } = document.activeElement?.getBoundingClientRect() ?? {};
+          return document.elementFromPoint(x + 5, y + height / 2)?.closest('.admin-acts, :focus')?.className;
+        });
+        expect([stop, over]).not.toEqual([stop, 'actions admin-acts']);
+      }
     },
     EXPECTED,
   );
