@@ -36,6 +36,14 @@ export interface Case {
 
 export type Verdict = 'keep' | 'delete';
 
+/** `last`: hash of the last report that the moderator has seen. Default: there are no others. */
+export interface Decision {
+  subject: string;
+  verdict: Verdict;
+  by: By;
+  last?: string | undefined;
+}
+
 interface CasesOptions {
   state: Pick<StateStore, 'get' | 'setFenced' | 'remove' | 'keys'>;
   locks: Locks;
@@ -102,9 +110,9 @@ export function createCases(options: CasesOptions) {
       await locked(async (demandHeld) => {
         const known = await read(subject);
         const one: Case = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
-        const isRepeated = one.reports.some((other) => other.from === from);
+        const repeated = one.reports.find((other) => other.from === from);
         // One network leaves half to others.
-        const most = isRepeated ? MOST_RECEIPTS / 2 : MOST_RECEIPTS;
+        const most = repeated ? MOST_RECEIPTS / 2 : MOST_RECEIPTS;
         const isFull = known === null ? (await openKeys()).length >= MOST_CASES : one.receipts.length >= most;
         if (isFull) throw new AppError('unavailable', 'Too many reports; try again later.');
         one.count++;
@@ -113,7 +121,9 @@ export function createCases(options: CasesOptions) {
         const all = new Set([...pictures, ...(one.pictures ?? [])]);
         if (all.size > 0) one.pictures = [...all].slice(0, MOST_PICTURES);
         const text = cutText(report.text, MAX_TEXT);
-        if (!isRepeated) one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text, receipt, from });
+        // Its text stays as long as one of its reports is open.
+        if (repeated) repeated.receipt = receipt;
+        else one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text, receipt, from });
         await write(one, demandHeld());
         if (known === null) onOpened(one);
       });
@@ -142,16 +152,22 @@ export function createCases(options: CasesOptions) {
       return found.filter((one) => one !== null).sort((one, other) => one.since - other.since);
     },
 
-    /** Carries out a moderator's verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
+    /**
+     * Carries out a moderator's verdict and ends the case. Reports after the last that was seen keep it open, unless
+     * there is nothing left to look at. Rejects with `not_found` if there is none, or another has just ended it.
+     */
     decide: (
-      { subject, verdict, by }: { subject: string; verdict: Verdict; by: By },
+      { subject, verdict, by, last }: Decision,
       carryOut: (pictures: readonly string[]) => Promise<void>,
     ): Promise<void> =>
       // Of two verdicts at once, the second must not be the one that reporters read.
       locked(async (demandHeld) => {
         const known = await read(subject);
         if (known === null) throw unknown();
-        const { receipts, reports, pictures = [] } = known;
+        const { reports, pictures = [] } = known;
+        const isPart = verdict === 'keep' && last !== undefined;
+        const receipts = known.receipts.slice(0, isPart ? known.receipts.indexOf(last) + 1 : undefined);
+        if (receipts.length === 0) throw unknown();
         await carryOut(pictures);
         demandHeld();
         await audit.act({

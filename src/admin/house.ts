@@ -109,7 +109,7 @@ async function showServer({ health, openFindings, stats }: HouseDesk, { site }: 
       html`<div><dt>${name}</dt><dd class="wrap">${typeof value === 'object' ? JSON.stringify(value) : String(value)}</dd></div>`,
   );
   const content = html`<h2>${admin.findings}</h2>
-${faults.length === 0 ? html`<p>${admin.noFindings}</p>` : html`<ul>${faults.map(({ level, about = '', text, advice }) => html`<li><b>${level}</b> ${known[about] ?? text} ${advice}</li>`)}</ul>`}
+${faults.length === 0 ? html`<p>${admin.noFindings}</p>` : html`<ul class="wrap">${faults.map(({ level, about = '', text, advice }) => html`<li><b>${level}</b> ${known[about] ?? text} ${advice}</li>`)}</ul>`}
 <h2>${admin.counts}</h2><dl class="facts">${rows}</dl>`;
   return { title: admin.places.server, content };
 }

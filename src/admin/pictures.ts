@@ -52,6 +52,8 @@ const BATCH = 1000;
 const SHOWN_WIDTH = THUMBNAIL_WIDTHS[1];
 const BLOCKS = ['none', 'address', 'network', 'file', 'look'] as const;
 type Block = (typeof BLOCKS)[number];
+/** Subject of a block. */
+const TARGET = /^(network [\da-f.:/]{2,43}|hash [\da-f]{64}|phash [\da-f]{16})$/;
 
 /** The newest pictures, by uploader and look, with deletion and blocks of several at once. */
 export function pictureRoutes(at: PictureDesk): Route[] {
@@ -89,8 +91,8 @@ async function showPictures(at: PictureDesk, visit: Visit) {
       ...(after && { after: parseAccessCursor(after) }),
     });
   }
-  const done = Number(query.get('done'));
-  const content = html`${done > 0 && html`<p class="banner good" role="status">${admin.done(done)}</p>`}
+  const done = query.get('done');
+  const content = html`${done !== null && html`<p class="banner good" role="status">${admin.done(Number(done))}</p>`}
 <form class="admin-find" method="get" action="${at.home}"><label for="from">${admin.from}</label><input id="from" name="from" value="${from ?? ''}" placeholder="192.0.2.0/24"><button class="quiet">${admin.find}</button></form>
 ${found.items.length === 0 ? html`<p class="empty">${admin.nothing}</p>` : await grid(at, visit, found.items, (from ?? token ?? near) !== null)}
 ${found.next && html`<p><a class="button quiet" rel="next" href="${at.home}?after=${encodeURIComponent(formatAccessCursor(found.next))}">${visit.site.words.frame.next}</a></p>`}`;
@@ -162,7 +164,9 @@ async function chosen({ service }: PictureDesk, body: URLSearchParams) {
   const block = BLOCKS.find((one) => one === body.get('block')) ?? 'none';
   const found = await Promise.all(ids.map((id) => service.find(id).catch(ignoreGone)));
   const images = found.filter((image) => image !== null);
-  return { images, block, targets: targetsOf(images, block) };
+  // Of what somebody else has deleted since the preview, that says what is blocked.
+  const previewed = ids.map((id) => body.get(`target ${id}`) ?? '').filter((one) => TARGET.test(one));
+  return { images, block, targets: [...new Set([...previewed, ...targetsOf(images, block)])] };
 }
 
 type Chosen = Awaited<ReturnType<typeof chosen>>;
@@ -206,7 +210,7 @@ async function preview(at: PictureDesk, { site, session, context }: Visit, body:
   const hit = await hitBy(at, { block, targets });
   const content = html`<p>${admin.hits(images.length)}</p>
 <form class="stack" method="post" action="${at.home}/act">${formField(session)}<input type="hidden" name="block" value="${block}">
-<ul class="admin-grid small">${images.map(({ id }) => html`<li><label><input type="checkbox" name="id" value="${id}" checked> ${id}</label><img src="${at.home}/picture/${id}?w=160" alt="" loading="lazy"></li>`)}</ul>
+<ul class="admin-grid small">${images.map((image) => html`<li><label><input type="checkbox" name="id" value="${image.id}" checked> ${image.id}</label>${targetsOf([image], block).map((target) => html`<input type="hidden" name="target ${image.id}" value="${target}">`)}<img src="${at.home}/picture/${image.id}?w=160" alt="" loading="lazy"></li>`)}</ul>
 ${targets.length > 0 && html`<h2>${admin.blocked}</h2><ul>${targets.map((target) => html`<li><code class="wrap">${target}</code> ${admin.matches(hit.get(target) ?? 0)}</li>`)}</ul>`}
 ${targets.some((target) => hits(target, context.peer)) && html`<p class="fault">${admin.ownAddress}</p>`}
 ${reasonField(site)}

@@ -11,7 +11,7 @@ import { html } from '../web/html.ts';
 import { noticePage } from '../web/notice-page.ts';
 import { seeOther } from '../web/page-response.ts';
 import type { SiteOf } from '../web/site.ts';
-import type { Cases, Verdict } from './cases.ts';
+import type { Cases, Decision, Verdict } from './cases.ts';
 import {
   type By,
   type createDesk,
@@ -200,17 +200,14 @@ async function decideByApi(at: ReportParts, { request, body, context }: Call<{ b
   const { subject, verdict, reason = 'terms', statement = '' } = body;
   const by = { who: context.actor, peer: context.peer };
   const told = statement.trim() || at.siteOf(request).words.admin.statements[reason];
-  await decide(at, { subject, verdict, why: reason, statement: told }, by);
+  await decide(at, { subject, verdict, by }, { why: reason, statement: told });
   return listCases(at);
 }
 
 /** Deletes what was reported, or not, and ends the case. */
-async function decide(
-  at: ReportParts,
-  { subject, verdict, ...reasons }: { subject: string; verdict: Verdict; why: string; statement: string },
-  by: By,
-): Promise<void> {
-  await at.cases.decide({ subject, verdict, by }, async (pictures) => {
+async function decide(at: ReportParts, decision: Decision, reasons: { why: string; statement: string }) {
+  const { subject, verdict, by } = decision;
+  await at.cases.decide(decision, async (pictures) => {
     if (verdict === 'delete') await at.remove(subject, pictures, { ...by, ...reasons });
   });
 }
@@ -222,9 +219,10 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
     desk.act('/reports', async (visit, body) => {
       const subject = body.get('subject') ?? '';
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
+      const last = body.get('last') ?? undefined;
       const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
       // Somebody else may have decided meanwhile.
-      await decide(at, { subject, verdict, ...reasons }, visit.by).catch(ignoreGone);
+      await decide(at, { subject, verdict, last, by: visit.by }, reasons).catch(ignoreGone);
       return '/reports';
     }),
   ];
@@ -247,7 +245,7 @@ async function showCases(at: ReportParts, { site, session, request }: Visit) {
 ${present === null ? html`<p>${reports.gone}</p>` : kind === 'image' ? picture : album}
 ${left.length > 0 && html`<p>${reports.left}</p><ul class="small">${left.map((one) => html`<li><a href="${at.home}/picture/${one}">${one}</a></li>`)}</ul>`}
 <ul>${shown.reports.map((one) => html`<li><b>${admin.reasons[one.reason]}</b> <span class="wrap">${one.text}</span> <span class="small muted wrap">${one.contact}</span></li>`)}</ul>
-<form class="stack" method="post" action="${at.home}/reports">${formField(session)}<input type="hidden" name="subject" value="${shown.subject}">
+<form class="stack" method="post" action="${at.home}/reports">${formField(session)}<input type="hidden" name="subject" value="${shown.subject}"><input type="hidden" name="last" value="${shown.receipts.at(-1)}">
 ${reasonField(site, shown.reports[0]?.reason)}
 <p class="actions">${verdictButton('keep', reports.decide.keep, false)}${verdictButton('delete', reports.decide.delete, true)}</p></form>
 <ul class="small">${others.map(({ subject }) => html`<li><a href="${at.home}/reports?subject=${encodeURIComponent(subject)}">${subject}</a></li>`)}</ul>`;

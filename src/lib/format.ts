@@ -21,12 +21,12 @@ const GIB = 2 ** 30;
 const UNITS = ['KB', 'MB', 'GB', 'TB', 'PB'];
 
 /**
- * Returns `32 MiB` or `2 GiB` for whole ones, as in settings, otherwise `512 B`, `3.4 MB`, `184 KB`, in steps of
- * 1000.
+ * Returns `2 GiB`, `32 MiB`, `1.5 MiB` for whole ones and halves, as in settings, otherwise `512 B`, `3.4 MB`,
+ * `184 KB`, in steps of 1000.
  */
 export function readableBytes(bytes: number): string {
   if (bytes >= GIB && bytes % GIB === 0) return `${bytes / GIB} GiB`;
-  if (bytes >= MIB && bytes % MIB === 0) return `${bytes / MIB} MiB`;
+  if (bytes >= MIB && bytes % (MIB / 2) === 0) return `${bytes / MIB} MiB`;
   let value = bytes;
   let unit = 'B';
   for (const larger of UNITS) {

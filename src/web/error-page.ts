@@ -13,7 +13,9 @@ export function errorPage(
   const { code, retryAfterMs } = error;
   const { errors } = site.words;
   const { title, advice } = errors.byCode[code] ?? errors.byCode.other;
-  const content = html`${reasonsOf(site, error).map((reason) => html`<p>${reason}</p>`)}
+  // About a token, they speak to programs.
+  const reasons = code === 'unauthorized' ? [] : reasonsOf(site, error);
+  const content = html`${reasons.map((reason) => html`<p>${reason}</p>`)}
 <p class="muted">${advice} ${retryAfterMs !== undefined && errors.tryAgainIn(site.formats.duration(retryAfterMs))}</p>
 <p><a class="button" href="${site.path}/">${errors.home}</a></p>
 <p class="small muted">${errors.request(status)} <code>${requestId}</code></p>`;

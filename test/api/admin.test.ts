@@ -271,6 +271,25 @@ test('pictures of a network are deleted, the network is blocked, and each act is
   expect([seen.length, seen.length > 100]).toEqual([all.trimEnd().split('\n').length, true]);
 });
 
+test('what was previewed is blocked, although somebody else has deleted the picture meanwhile', async () => {
+  const visitor = await loggedIn(moderator);
+  const { id } = await upload('198.18.4.1');
+  const asked = { form: await visitor.form(), id, block: 'network', reason: 'spam' };
+  const preview = await (await visitor.post('/admin/preview', asked)).text();
+  const [, name = '', value = ''] = /name="(target \w+)" value="([^"]+)"/.exec(preview) ?? [];
+  await visitor.post('/admin/act', { ...asked, block: 'none' });
+  await visitor.post('/admin/act', { ...asked, [name]: 'hash forged' });
+  const { headers } = await visitor.post('/admin/act', {
+    ...asked,
+    [name]: [value, `hash ${'0'.repeat(64)}`],
+  });
+  expect(headers.get('location')).toBe('/admin?done=0');
+  expect(await (await visitor.get('/admin?done=0')).text()).toContain('0 pictures deleted.');
+  expect((await server.upload('', '198.18.4.2')).status).toBe(403);
+  const blocks = await (await server.send('/api/admin/blocks', { headers: ADMIN })).text();
+  expect(blocks).not.toMatch(/forged|00000000/);
+});
+
 test('nobody blocks their own address by mistake', async () => {
   const visitor = await loggedIn(moderator);
   const [other, own] = [await upload('192.0.2.62'), await upload('127.0.0.1')];

@@ -60,6 +60,19 @@ const listed = async (host: ImageHost) =>
 const noted = async (host: ImageHost) =>
   (await host.state.keys()).filter((key) => key.startsWith('image-unfinished:')).length;
 
+/** Reviews over some stores of their own, and how a picture is held there. */
+async function reviewsOf(host: ImageHost, stores: Partial<Pick<ImageHost, 'state' | 'images'>>) {
+  const clock = { ...host.clock, now: host.clock.now };
+  const reviews = createReviews({ ...host, ...stores, clock, onStored() {}, discard: host.service.discard });
+  const record = await host.images.get((await host.upload(png)).id);
+  if (!record) throw new Error('no record');
+  const path = `${host.folder}/held`;
+  const file = new Uint8Array(record.size);
+  const hold = (id = 'reviewreview') =>
+    Bun.write(path, file).then(() => reviews.hold({ ...record, id }, path));
+  return { reviews, record, hold };
+}
+
 /** Expects that nothing is left of what was removed, and that this was told once. */
 async function expectGone({ host, events }: World, link: string, status = 404): Promise<void> {
   expect((await host.send(pathOf(link))).status).toBe(status);
@@ -236,19 +249,6 @@ describe('an upload that ends in an error', () => {
     }));
 });
 
-/** Reviews over a store that was changed, and what puts copies of a picture into review. */
-async function reviewsOver(host: ImageHost, changed: Partial<Pick<ImageHost, 'state' | 'images'>>) {
-  const clock = { ...host.clock, now: host.clock.now };
-  const { discard } = host.service;
-  const reviews = createReviews({ ...host, ...changed, clock, onStored() {}, discard });
-  const record = await host.images.get((await host.upload(png)).id);
-  if (!record) throw new Error('no record');
-  const path = `${host.folder}/held`;
-  const file = new Uint8Array(record.size);
-  const hold = (id: string) => Bun.write(path, file).then(() => reviews.hold({ ...record, id }, path));
-  return { reviews, record, hold };
-}
-
 describe('an approval that was interrupted', () => {
   test('and is followed by a refusal leaves nothing public', () =>
     withHost(async ({ host, events }) => {
@@ -258,8 +258,8 @@ describe('an approval that was interrupted', () => {
         setFenced: (...args: Parameters<typeof host.state.setFenced>) =>
           fails ? Promise.reject(away()) : host.state.setFenced(...args),
       };
-      const { reviews, record, hold } = await reviewsOver(host, { state });
-      await hold('reviewreview');
+      const { reviews, record, hold } = await reviewsOf(host, { state });
+      await hold();
       fails = true;
       await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
       fails = false;
@@ -281,8 +281,8 @@ test('an approval that the store carries out late, after a refusal, leaves nothi
         return Promise.reject(away());
       },
     };
-    const { reviews, hold } = await reviewsOver(host, { images });
-    await hold('reviewreview');
+    const { reviews, hold } = await reviewsOf(host, { images });
+    await hold();
     await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
     await reviews.decide('reviewreview', 'block');
     if (late) await host.images.insert(late);
@@ -303,7 +303,7 @@ test('a change of what is in review that the store carries out late loses no lat
         return Promise.reject(away());
       },
     };
-    const { reviews, hold } = await reviewsOver(host, { state });
+    const { reviews, hold } = await reviewsOf(host, { state });
     await expect(hold('unanswered00')).rejects.toMatchObject({ code: 'unavailable' });
     await hold('acknowledged');
     expect(await late?.()).toBe(false);
@@ -317,8 +317,8 @@ test.each([
   withHost(async ({ host }) => {
     const full = { setFenced: host.state.setFenced };
     const state: typeof host.state = { ...host.state, setFenced: (...args) => full.setFenced(...args) };
-    const { reviews, hold } = await reviewsOver(host, { state });
-    await hold('reviewreview');
+    const { reviews, hold } = await reviewsOf(host, { state });
+    await hold();
     full.setFenced = () => Promise.reject(new AppError('storage_full', inEnglish('The disk is full.')));
     await remove(reviews);
     full.setFenced = host.state.setFenced;

@@ -1,19 +1,11 @@
 import { expect, test } from 'bun:test';
 import { docsRoutes } from '../../src/web/docs-page.ts';
-import { createSite } from '../../src/web/site.ts';
+import { bareSite } from '../support/browser/web.ts';
 
 const CALL = { operationId: 'getIt', summary: 'Get it', responses: {}, tags: ['Server'] };
 
 test('the page of the API is rendered once for all hosts, with the address of each in its examples', async () => {
-  const site = createSite(
-    {
-      assets: { url: (name) => name, imports: () => [], styles: () => [] },
-      links: [],
-      version: '1',
-      path: '',
-    },
-    'en',
-  );
+  const site = bareSite();
   let rendered = 0;
   const describe = async () => {
     rendered++;

@@ -1,13 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { type ChartRange, poolChart, type Sample } from '../../src/proxy/pages/pool-chart.ts';
-import { createSite } from '../../src/web/site.ts';
+import { bareSite } from '../support/browser/web.ts';
 
 const HOUR_MS = 3_600_000;
 const NOW = Date.UTC(2026, 1, 1, 12);
-const site = createSite(
-  { assets: { url: (name) => name, imports: () => [], styles: () => [] }, links: [], version: '1', path: '' },
-  'en',
-);
+const site = bareSite();
 const chart = (samples: Sample[], range: ChartRange = '1d') => poolChart(site, samples, range, NOW).markup;
 const listed = (markup: string, name: string) =>
   [...(new RegExp(`<ol class="${name}".*?</ol>`).exec(markup)?.[0] ?? '').matchAll(/<li>(.*?)<\/li>/g)].map(

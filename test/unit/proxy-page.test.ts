@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { readFlags } from '../../src/proxy/pages/flags.ts';
 import { copyProxies, showProxies } from '../../src/proxy/pages/pages.ts';
-import { createSite } from '../../src/web/site.ts';
 import type { Language } from '../../src/web/words/languages.ts';
+import { bareSite } from '../support/browser/web.ts';
 import { createPool, draft, type Lists } from '../support/pool/pool.ts';
 
 const MINUTE = 60_000;
@@ -22,16 +22,8 @@ async function open(lists: Lists = {}) {
   ]);
 }
 
-function optionsIn(language: Language = 'en') {
-  const site = createSite(
-    {
-      assets: { url: (name) => name, imports: () => [], styles: () => [] },
-      links: [],
-      version: '1',
-      path: '',
-    },
-    language,
-  );
+function optionsIn(language?: Language) {
+  const site = bareSite(language);
   const { service, clock } = pool;
   return {
     site,

@@ -7,6 +7,7 @@ import { AppError, inEnglish } from '../../src/errors.ts';
 import { isGloballyRoutable } from '../../src/lib/address.ts';
 import { createSafeFetch, type SafeFetchOptions, type SafeResponse } from '../../src/lib/safe-fetch.ts';
 import { createCertificates } from '../support/certificates.ts';
+import { endless, listening, stopperOf } from '../support/servers/listening.ts';
 import { words } from '../support/words.ts';
 
 const LIMITS = { timeoutMs: 30_000, maxBytes: 1_000_000 };
@@ -69,14 +70,6 @@ const pages: Record<string, RequestListener> = {
   },
 };
 
-function endless(response: Parameters<RequestListener>[1], piece: Buffer): void {
-  const more = () => {
-    while (!response.destroyed && response.write(piece));
-  };
-  response.on('drain', more);
-  more();
-}
-
 beforeAll(async () => {
   server = createServer((request, response) => {
     let body = '';
@@ -91,16 +84,12 @@ beforeAll(async () => {
       else response.writeHead(404).end('no such page');
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(server, '0.0.0.0');
   base = `http://127.0.0.1:${port}`;
   other = `http://127.0.0.2:${port}`;
 });
 
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterAll(() => stopperOf(server)());
 
 const open = createSafeFetch({ allowPrivate: true });
 

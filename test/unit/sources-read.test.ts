@@ -10,7 +10,7 @@ import { formatAddress } from '../../src/proxy/proxy.ts';
 import { loadSources } from '../../src/proxy/sources/load.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
-import { listening } from '../support/servers/listening.ts';
+import { endless, listening, stopperOf } from '../support/servers/listening.ts';
 import { sharedFolder } from '../support/shared.ts';
 
 const GOOD = '8.8.8.1:80\n8.8.8.2:80\n';
@@ -61,14 +61,7 @@ const pages: Record<string, RequestListener> = {
     const timer = setInterval(() => response.write('8.8.8.3:80\n'), 20);
     response.on('close', () => clearInterval(timer));
   },
-  '/endless': (_, response) => {
-    const piece = GOOD.repeat(1_000);
-    const more = () => {
-      while (!response.destroyed && response.write(piece));
-    };
-    response.on('drain', more);
-    more();
-  },
+  '/endless': (_, response) => endless(response, Buffer.from(GOOD.repeat(1_000))),
   '/loop': (_, response) => response.writeHead(301, { location: '/loop' }).end(),
 };
 
@@ -81,10 +74,7 @@ beforeAll(async () => {
   base = `http://127.0.0.1:${await listening(server)}`;
 });
 
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterAll(() => stopperOf(server)());
 
 const fetch = createSafeFetch({ allowPrivate: true });
 const reader = createSourceReader({ fetch, allowPrivate: false, maxBytes: 1_000_000, timeoutMs: 30_000 });

@@ -65,12 +65,19 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
       '/admin/reviews',
       async (page) => {
         await login(page);
+        // The second press of a key decides nothing about a picture that nobody has seen.
+        await page.addInitScript(() => {
+          addEventListener('DOMContentLoaded', () =>
+            document.dispatchEvent(new KeyboardEvent('keydown', { key: 'd' })),
+          );
+        });
         await page.getByRole('link', { name: 'Review', exact: true }).click();
         await page.getByText('2 pictures are waiting.').waitFor();
         const press = async (key: string, name: string) => {
-          // Keys are those of a script.
-          await page.waitForLoadState();
-          return javaScriptEnabled ? page.keyboard.press(key) : page.getByRole('button', { name }).click();
+          const button = page.getByRole('button', { name });
+          // Once it can be clicked, keys work as well.
+          await button.click({ trial: javaScriptEnabled });
+          if (javaScriptEnabled) await page.keyboard.press(key);
         };
         await press('a', 'Publish');
         await page.getByText('1 picture is waiting.').waitFor();
@@ -137,6 +144,17 @@ test('every page of the administration is well-formed on every screen', async ()
         await page.goto(`${server.url}/admin${place}`);
         expect(await page.getByText('times in UTC').isVisible()).toBe(true);
         await checkLooks(page, { painted: false });
+      }
+      await page.setViewportSize({ width: 320, height: 256 });
+      await page.goto(`${server.url}/admin`);
+      // The bar at the end of the screen covers nothing that the keyboard reaches.
+      for (let stop = 0; stop < 25; stop++) {
+        await page.keyboard.press('Tab');
+        const over = await page.evaluate(() => {
+          const { x = 0, y = 0, height = 0 } = document.activeElement?.getBoundingClientRect() ?? {};
+          return document.elementFromPoint(x + 5, y + height / 2)?.closest('.admin-acts, :focus')?.className;
+        });
+        expect([stop, over]).not.toEqual([stop, 'actions admin-acts']);
       }
     },
     EXPECTED,

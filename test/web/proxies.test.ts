@@ -203,6 +203,8 @@ describe('the list', () => {
         await page.getByRole('button', { name: 'Copy all' }).click();
         await page.getByText('The server cannot be reached.').and(page.locator('#copy-note')).waitFor();
         expect(await clipboard(page)).toBe(before);
+        const looks = await page.locator('#copy-note').evaluate((note) => getComputedStyle(note).display);
+        expect(looks).toBe('flex');
       },
       CLIPBOARD,
     );

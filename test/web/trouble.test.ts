@@ -4,7 +4,7 @@ import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { cardOf, changeMine, fillStorage, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
-import { overflowOf } from './visitor.ts';
+import { overflowOf, uploadOne } from './visitor.ts';
 
 const server = startSite();
 const picture = await quarters(300, 200).png().toBuffer();
@@ -12,10 +12,11 @@ const { visit } = server;
 
 /** What Chromium writes about answers that a test spoils on purpose. */
 const SPOILT = /status of (4|5)\d\d|net::ERR_/;
+const visitSpoilt = (path: string, work: (page: Page) => Promise<void>) =>
+  visit(path, work, { expected: SPOILT });
 
 const file = (name: string) => ({ name, mimeType: 'image/png', buffer: picture });
 const choose = (page: Page, ...names: string[]) => page.setInputFiles('#file', names.map(file));
-const online = (page: Page) => page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
 
 const makeAlbum = async (page: Page, title = '') =>
   `${server.url}/a/${await makeAlbumOf(page, title, ['one.png', 'two.png'].map(file))}`;
@@ -63,8 +64,7 @@ describe('what a browser keeps', () => {
           });
       });
       await page.reload();
-      await choose(page, 'refused.png');
-      await online(page);
+      await uploadOne(page, file('refused.png'));
       await cardOf(page, 'refused.png').getByText('This browser has no room for the delete token.').waitFor();
       const link = await cardOf(page, 'refused.png').locator('a').first().getAttribute('href');
       for (const [path, part] of [
@@ -107,11 +107,13 @@ describe('what a browser keeps', () => {
   });
 });
 
-test('a long word as the title of an album makes no page wider than a telephone', async () => {
+test('a long word as the title of an album, or as a search, makes no page wider than a telephone', async () => {
   await visit(
     '/',
     async (page) => {
       await makeAlbum(page, 'W'.repeat(200));
+      expect(await overflowOf(page)).toBe(0);
+      await page.goto(`${server.url}/gallery?q=${'W'.repeat(100)}`);
       expect(await overflowOf(page)).toBe(0);
     },
     { viewport: { width: 320, height: 640 } },
@@ -165,48 +167,39 @@ describe('an upload', () => {
       await page.reload({ waitUntil: 'commit' });
       await choose(page, 'early.png');
       resolve();
-      await online(page);
+      await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
     });
   });
 });
 
 describe('a deletion', () => {
   test('that the next page cannot finish either is finished by the one after it', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        await choose(page, 'lost.png');
-        await online(page);
-        const [mine] = await mineOf(page);
-        if (!mine) throw new Error('the browser has kept nothing');
-        await changeMine(page, mine, { deleting: 1 });
-        await page.route('**/api/delete/*', (route) => route.abort());
-        const asked = page.waitForEvent('requestfailed');
-        await page.reload();
-        await asked;
-        // Answered after what was asked before.
-        await page.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
-        await page.unroute('**/api/delete/*');
-        await page.reload();
-        await waitForMine(page, 0);
-        expect((await fetch(`${server.url}/i/${mine.id}`)).status).toBe(404);
-      },
-      { expected: SPOILT },
-    );
+    await visitSpoilt('/', async (page) => {
+      await uploadOne(page, file('lost.png'));
+      const [mine] = await mineOf(page);
+      if (!mine) throw new Error('the browser has kept nothing');
+      await changeMine(page, mine, { deleting: 1 });
+      await page.route('**/api/delete/*', (route) => route.abort());
+      const asked = page.waitForEvent('requestfailed');
+      await page.reload();
+      await asked;
+      // Answered after what was asked before.
+      await page.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
+      await page.unroute('**/api/delete/*');
+      await page.reload();
+      await waitForMine(page, 0);
+      expect((await fetch(`${server.url}/i/${mine.id}`)).status).toBe(404);
+    });
   });
 });
 
 test('an album says why it cannot be edited', async () => {
-  await visit(
-    '/',
-    async (page) => {
-      await page.goto(await makeAlbum(page));
-      await page.route('**/api/albums/**', (route) => route.abort());
-      await page.getByRole('button', { name: 'Edit album' }).click();
-      await page.locator('main').getByText('The server cannot be reached.').waitFor();
-    },
-    { expected: SPOILT },
-  );
+  await visitSpoilt('/', async (page) => {
+    await page.goto(await makeAlbum(page));
+    await page.route('**/api/albums/**', (route) => route.abort());
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.locator('main').getByText('The server cannot be reached.').waitFor();
+  });
 });
 
 test('several pictures from a form belong to the browser like one', async () => {
@@ -221,66 +214,58 @@ test('several pictures from a form belong to the browser like one', async () => 
 });
 
 test('changes of a picture are saved even after the network was cut between two steps of one', async () => {
-  await visit(
-    '/',
-    async (page) => {
-      await page.goto(await makeAlbum(page));
-      await page.locator('.tile').first().click();
-      await page.getByText('Edit', { exact: true }).click();
-      await page.route('**/i/*', (route) =>
-        route.request().method() === 'POST' ? route.abort() : route.continue(),
-      );
-      await page.getByLabel('Who can see it').selectOption('protected');
-      await page.getByLabel('Password', { exact: true }).fill('secret');
-      const failed = page.waitForEvent('requestfailed');
-      await page.keyboard.press('Enter');
-      await failed;
-      const saved = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
-      await page.getByLabel('Title').fill('Harbour');
-      await page.keyboard.press('Enter');
-      expect((await saved).status()).toBe(200);
-      await page.unroute('**/i/*');
-      await page.getByLabel('Password', { exact: true }).fill('another');
-      await page.keyboard.press('Enter');
-      await page.locator('#picture-facts').getByText('Anyone with the password').waitFor();
-    },
-    { expected: SPOILT },
-  );
+  await visitSpoilt('/', async (page) => {
+    await page.goto(await makeAlbum(page));
+    await page.locator('.tile').first().click();
+    await page.getByText('Edit', { exact: true }).click();
+    await page.route('**/i/*', (route) =>
+      route.request().method() === 'POST' ? route.abort() : route.continue(),
+    );
+    await page.getByLabel('Who can see it').selectOption('protected');
+    await page.getByLabel('Password', { exact: true }).fill('secret');
+    const failed = page.waitForEvent('requestfailed');
+    await page.keyboard.press('Enter');
+    await failed;
+    const saved = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
+    await page.getByLabel('Title').fill('Harbour');
+    await page.keyboard.press('Enter');
+    expect((await saved).status()).toBe(200);
+    await page.unroute('**/i/*');
+    await page.getByLabel('Password', { exact: true }).fill('another');
+    await page.keyboard.press('Enter');
+    await page.locator('#picture-facts').getByText('Anyone with the password').waitFor();
+  });
 });
 
 test('changes that wait for one before them are not lost when the page is left', async () => {
-  await visit(
-    '/',
-    async (page) => {
-      const album = await makeAlbum(page);
-      const api = album.replace('/a/', '/api/albums/');
-      await page.goto(album);
-      await page.getByRole('button', { name: 'Edit album' }).click();
-      await page.locator('.grip').first().press('ArrowRight');
-      await page.getByLabel('Title').fill('Trip');
-      await page.keyboard.press('Tab');
-      await page.goto(album);
-      while ((await json<{ title: string }>(await fetch(api))).title !== 'Trip') await Bun.sleep(50);
-      const { images } = await json<{ images: { filename: string }[] }>(await fetch(api));
-      expect(images.map(({ filename }) => filename)).toEqual(['two.png', 'one.png']);
+  await visitSpoilt('/', async (page) => {
+    const album = await makeAlbum(page);
+    const api = album.replace('/a/', '/api/albums/');
+    await page.goto(album);
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.locator('.grip').first().press('ArrowRight');
+    await page.getByLabel('Title').fill('Trip');
+    await page.keyboard.press('Tab');
+    await page.goto(album);
+    while ((await json<{ title: string }>(await fetch(api))).title !== 'Trip') await Bun.sleep(50);
+    const { images } = await json<{ images: { filename: string }[] }>(await fetch(api));
+    expect(images.map(({ filename }) => filename)).toEqual(['two.png', 'one.png']);
 
-      await page.locator('.tile').first().click();
-      await page.getByText('Edit', { exact: true }).click();
-      await page.route('**/api/image/*', () => {}, { times: 1 });
-      const sent = () => page.waitForRequest((request) => request.method() === 'PATCH');
-      const first = sent();
-      await page.getByLabel('Title').fill('Harbour');
-      await page.keyboard.press('Tab');
-      await first;
-      await page.getByLabel('Alternative text').fill('Boats');
-      await page.keyboard.press('Tab');
-      const second = sent();
-      // As a browser does that keeps the page for its Back button, in which nothing goes on. This one keeps none.
-      await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })));
-      expect((await second).postDataJSON()).toEqual({ alt: 'Boats' });
-    },
-    { expected: SPOILT },
-  );
+    await page.locator('.tile').first().click();
+    await page.getByText('Edit', { exact: true }).click();
+    await page.route('**/api/image/*', () => {}, { times: 1 });
+    const sent = () => page.waitForRequest((request) => request.method() === 'PATCH');
+    const first = sent();
+    await page.getByLabel('Title').fill('Harbour');
+    await page.keyboard.press('Tab');
+    await first;
+    await page.getByLabel('Alternative text').fill('Boats');
+    await page.keyboard.press('Tab');
+    const second = sent();
+    // As a browser does that keeps the page for its Back button, in which nothing goes on. This one keeps none.
+    await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })));
+    expect((await second).postDataJSON()).toEqual({ alt: 'Boats' });
+  });
 });
 
 test('an album that another page has made is listed at once', async () => {
@@ -294,8 +279,7 @@ test('an album that another page has made is listed at once', async () => {
 
 test('the page of a picture that was deleted elsewhere is not shown by the Back button', async () => {
   await visit('/', async (page) => {
-    await choose(page, 'gone.png');
-    await online(page);
+    await uploadOne(page, file('gone.png'));
     await page.locator('a.upload-name').click();
     await page.getByText('Edit', { exact: true }).waitFor();
     const reloaded = page.waitForEvent('load');
@@ -308,10 +292,55 @@ test('the page of a picture that was deleted elsewhere is not shown by the Back 
   });
 });
 
+test('the card of a picture follows another page, whatever becomes of the answers, and no switch takes the password away', async () => {
+  await visitSpoilt('/', async (page) => {
+    await uploadOne(page, file('card.png'));
+    const seenBy = (text: string) => page.locator('.seen-by').getByText(text).waitFor();
+    const change = '**/api/image/*';
+    const lost = { times: 1 };
+    await page.getByRole('switch').click();
+    await seenBy('Everyone');
+    await page.route(change, (route) => route.abort(), lost);
+    await page.getByRole('switch').click();
+    await page.locator('#cards .fault').waitFor();
+    const other = await page.context().newPage();
+    await other.goto(`${(await page.locator('a.upload-name').getAttribute('href')) ?? ''}#edit`);
+    await other.getByLabel('Title').fill('Harbour');
+    await other.keyboard.press('Enter');
+    await page.locator('#cards').getByRole('link', { name: 'Harbour' }).waitFor();
+    await page.getByRole('button', { name: 'Delete Harbour' }).waitFor();
+    expect(await page.locator('#cards .fault').isVisible()).toBe(true);
+    const audience = other.getByLabel('Who can see it');
+    await audience.selectOption('protected');
+    const protect = async (password: string) => {
+      await other.locator('#edit-password').fill(password);
+      await other.keyboard.press('Enter');
+      await seenBy('the password');
+    };
+    await other.route(change, (route) => route.abort(), lost);
+    await protect('refused');
+    await seenBy('Everyone');
+    await other.route(change, (route) => route.fetch().then(() => route.abort()), lost);
+    const asked = other.waitForResponse((answer) => answer.status() === 401);
+    await protect('unanswered');
+    await asked;
+    expect(await page.getByRole('switch').isVisible()).toBe(false);
+    await audience.selectOption('public');
+    await seenBy('Everyone');
+    const { promise: isChanged, resolve: changed } = Promise.withResolvers<void>();
+    await other.route(change, (route) => route.fetch().then(() => changed()));
+    await audience.selectOption('protected');
+    await isChanged;
+    await other.close();
+    await seenBy('the password');
+    expect(await page.getByRole('switch').isVisible()).toBe(false);
+  });
+});
+
 test('a list that another page changes keeps what is chosen in it, and where the keyboard is', async () => {
   await visit('/', async (page) => {
-    await choose(page, 'chosen.png');
-    await online(page);
+    await uploadOne(page, file('chosen.png'));
+    await page.evaluate(() => localStorage.setItem('picpool:mine:odd', '{"id":"odd","raw_url":"http://["}'));
     await page.reload();
     await page.locator('#mine').getByRole('checkbox', { name: 'Select chosen.png' }).check();
     const other = await page.context().newPage();
@@ -332,33 +361,31 @@ test('a list that another page changes keeps what is chosen in it, and where the
 });
 
 test('the gallery says once that the server is away, and not after it is back', async () => {
-  await visit(
-    '/gallery',
-    async (page) => {
-      const field = page.getByRole('searchbox');
-      await page.route('**/gallery?q=a', (route) => route.abort());
-      await page.route('**/gallery?q=ab', (route) => route.fulfill({ body: '<h1>Log in</h1>' }));
-      for (const text of ['a', 'ab']) {
-        const asked = page.waitForRequest(`**/gallery?q=${text}`);
-        await field.fill(text);
-        await asked;
-        await page.locator('#results:not([aria-busy])').waitFor();
-        expect(await page.locator('#results .banner').count()).toBe(1);
-      }
-      await field.fill('abc');
-      await page.locator('#results .banner').waitFor({ state: 'detached' });
-    },
-    { expected: SPOILT },
-  );
+  await visitSpoilt('/gallery', async (page) => {
+    const field = page.getByRole('searchbox');
+    await page.route('**/gallery?q=a', (route) => route.abort());
+    await page.route('**/gallery?q=ab', (route) => route.fulfill({ body: '<h1>Log in</h1>' }));
+    for (const text of ['a', 'ab']) {
+      const asked = page.waitForRequest(`**/gallery?q=${text}`);
+      await field.fill(text);
+      await asked;
+      await page.locator('#results:not([aria-busy])').waitFor();
+      expect(await page.locator('#results .banner').count()).toBe(1);
+    }
+    await field.fill('abc');
+    await page.locator('#results .banner').waitFor({ state: 'detached' });
+  });
 });
 
 test('times are right in a browser whose clock is days behind', async () => {
   await visit('/', async (page) => {
     await page.clock.setFixedTime(Date.now() - 3 * 86_400_000);
     await page.getByLabel('Expires').selectOption('1d');
-    await choose(page, 'late.png');
-    await online(page);
+    await uploadOne(page, file('late.png'));
     await cardOf(page, 'late.png').getByText('expires in 1 day').waitFor();
+    await page.clock.setFixedTime(Date.now() - 3 * 86_400_000 + 20 * 3_600_000);
+    await page.getByRole('switch').click();
+    await cardOf(page, 'late.png').getByText('expires in 4 hours').waitFor();
     await page.goto((await cardOf(page, 'late.png').locator('a').first().getAttribute('href')) ?? '');
     const times = page.locator('#picture-facts time');
     expect(await times.first().textContent()).toBe('this minute');

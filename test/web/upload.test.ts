@@ -13,7 +13,7 @@ import { withFolder } from '../support/temporary.ts';
 import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
-import { checkLooks, shiftsOf, watchShifts } from './visitor.ts';
+import { checkLooks, shiftsOf, uploadOne, watchShifts } from './visitor.ts';
 
 const SETTINGS = {
   IMAGE_MAX_UPLOAD: '2MiB',
@@ -25,6 +25,8 @@ const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile:
 const MOST_WORK: PageWork = { restyled: 100, laidOut: 100, present: 500 };
 /** What Chromium writes about answers and connections that a test spoils on purpose. */
 const SPOILT = /status of 4\d\d|net::ERR_/;
+const visitSpoilt = (path: string, work: (page: Page) => Promise<void>) =>
+  visit(path, work, { expected: SPOILT });
 
 const server = startSite(SETTINGS, { 'nas.local': '127.0.0.1' });
 const relay = shared(() => startRelay(Number(new URL(server.url).port)));
@@ -346,27 +348,23 @@ describe('what cannot be uploaded', () => {
   });
 
   test('is told in the words of the form where the server alone knows it', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        await page.route('**/api/upload', (route) =>
-          route.fulfill({
-            status: 400,
-            json: {
-              success: false,
-              code: 'invalid_parameter',
-              error: 'max_height must be an integer from 1 to 16384.',
-              details: [{ field: 'max_height', message: 'must be an integer from 1 to 16384' }],
-            },
-          }),
-        );
-        await choose(page, file('option.png'));
-        await cardOf(page, 'option.png')
-          .getByText('Maximum height: this server does not allow that choice.')
-          .waitFor();
-      },
-      { expected: SPOILT },
-    );
+    await visitSpoilt('/', async (page) => {
+      await page.route('**/api/upload', (route) =>
+        route.fulfill({
+          status: 400,
+          json: {
+            success: false,
+            code: 'invalid_parameter',
+            error: 'max_height must be an integer from 1 to 16384.',
+            details: [{ field: 'max_height', message: 'must be an integer from 1 to 16384' }],
+          },
+        }),
+      );
+      await choose(page, file('option.png'));
+      await cardOf(page, 'option.png')
+        .getByText('Maximum height: this server does not allow that choice.')
+        .waitFor();
+    });
   });
 
   test('is asked for its password where only that opens it', async () => {
@@ -416,20 +414,16 @@ describe('an upload under way', () => {
   });
 
   test('goes on by itself when the network is back', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        await page.getByLabel('Who can see it').selectOption('public');
-        const setOffline = await slowDown(page);
-        await choose(page, file('cut.jpg', large));
-        await isUnderWay(page);
-        await setOffline(true);
-        await cardOf(page, 'cut.jpg').getByText('Connection lost. Trying again').waitFor();
-        await setOffline(false);
-        await cardOf(page, 'cut.jpg').locator('.copy-link').waitFor();
-      },
-      { expected: SPOILT },
-    );
+    await visitSpoilt('/', async (page) => {
+      await page.getByLabel('Who can see it').selectOption('public');
+      const setOffline = await slowDown(page);
+      await choose(page, file('cut.jpg', large));
+      await isUnderWay(page);
+      await setOffline(true);
+      await cardOf(page, 'cut.jpg').getByText('Connection lost. Trying again').waitFor();
+      await setOffline(false);
+      await cardOf(page, 'cut.jpg').locator('.copy-link').waitFor();
+    });
     expect(await found('cut.jpg')).toBe(1);
   });
 
@@ -461,109 +455,89 @@ describe('an upload under way', () => {
 
 describe('the list of this browser', () => {
   test('stands first, and leads the focus on when one is deleted', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        await choose(page, file('old.png'), file('new.png'));
-        await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
-        await page.clock.install();
-        await page.reload();
-        const titles = await page.locator('main h2:visible').allInnerTexts();
-        expect(titles[0]).toBe('From this browser');
-        const items = page.locator('#mine-list li');
-        const names = items.locator('> a');
-        const [first = '', second = ''] = await names.allInnerTexts();
-        const path = new URL((await names.first().getAttribute('href')) ?? '').pathname;
-        await items.getByRole('button', { name: `Delete ${first}` }).click();
-        expect(await items.filter({ visible: true }).count()).toBe(1);
-        expect(await focused(page)).toBe(`Copy link of ${second}`);
-        await items.getByRole('button', { name: `Delete ${second}` }).click();
-        await page.locator('#mine').waitFor({ state: 'hidden' });
-        expect(await focused(page)).toBe('file');
-        expect(await status(path)).toBe(200);
-        const deletion = page.waitForResponse((answer) => answer.request().method() === 'DELETE');
-        await page.clock.fastForward(8000);
-        expect((await deletion).status()).toBe(200);
-        expect(await status(path)).toBe(404);
-      },
-      // Small versions that were still asked for.
-      { expected: SPOILT },
-    );
+    // Small versions may still be asked for.
+    await visitSpoilt('/', async (page) => {
+      await choose(page, file('old.png'), file('new.png'));
+      await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
+      await page.clock.install();
+      await page.reload();
+      const titles = await page.locator('main h2:visible').allInnerTexts();
+      expect(titles[0]).toBe('From this browser');
+      const items = page.locator('#mine-list li');
+      const names = items.locator('> a');
+      const [first = '', second = ''] = await names.allInnerTexts();
+      const path = new URL((await names.first().getAttribute('href')) ?? '').pathname;
+      await items.getByRole('button', { name: `Delete ${first}` }).click();
+      expect(await items.filter({ visible: true }).count()).toBe(1);
+      expect(await focused(page)).toBe(`Copy link of ${second}`);
+      await items.getByRole('button', { name: `Delete ${second}` }).click();
+      await page.locator('#mine').waitFor({ state: 'hidden' });
+      expect(await focused(page)).toBe('file');
+      expect(await status(path)).toBe(200);
+      const deletion = page.waitForResponse((answer) => answer.request().method() === 'DELETE');
+      await page.clock.fastForward(8000);
+      expect((await deletion).status()).toBe(200);
+      expect(await status(path)).toBe(404);
+    });
   });
 
   test('drops what is gone, and the card with it', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        await choose(page, file('gone.png'));
-        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-        const other = await page.context().newPage();
-        await other.goto(server.url);
-        await other.getByRole('button', { name: 'Delete gone.png' }).click();
-        // What is left is deleted at once.
-        await other.close({ runBeforeUnload: true });
-        await page.locator('#uploads').waitFor({ state: 'hidden' });
-        // The list keeps it until the server has confirmed it.
-        while ((await mineOf(page)).length > 0) await Bun.sleep(50);
-        await choose(page, file('lost.png'));
-        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-        const known = await onlyMine(page);
-        await fetch(`${server.url}/api/delete/${known.id}?token=${known.delete_token}`, { method: 'DELETE' });
-        await page.reload();
-        // It may come back, and its token is nowhere else.
-        await page.locator('#mine').getByText('Not found on the server').waitFor();
-        expect(await mineOf(page)).toMatchObject([{ id: known.id, missing: true }]);
-        await page.getByRole('button', { name: 'Remove lost.png from the list' }).click();
-        await page.locator('#mine').waitFor({ state: 'hidden' });
-        expect(await mineOf(page)).toEqual([]);
-      },
-      { expected: SPOILT },
-    );
+    await visitSpoilt('/', async (page) => {
+      await uploadOne(page, file('gone.png'));
+      const other = await page.context().newPage();
+      await other.goto(server.url);
+      await other.getByRole('button', { name: 'Delete gone.png' }).click();
+      // What is left is deleted at once.
+      await other.close({ runBeforeUnload: true });
+      await page.locator('#uploads').waitFor({ state: 'hidden' });
+      // The list keeps it until the server has confirmed it.
+      while ((await mineOf(page)).length > 0) await Bun.sleep(50);
+      await uploadOne(page, file('lost.png'));
+      const known = await onlyMine(page);
+      await fetch(`${server.url}/api/delete/${known.id}?token=${known.delete_token}`, { method: 'DELETE' });
+      await page.reload();
+      // It may come back, and its token is nowhere else.
+      await page.locator('#mine').getByText('Not found on the server').waitFor();
+      expect(await mineOf(page)).toMatchObject([{ id: known.id, missing: true }]);
+      await page.getByRole('button', { name: 'Remove lost.png from the list' }).click();
+      await page.locator('#mine').waitFor({ state: 'hidden' });
+      expect(await mineOf(page)).toEqual([]);
+    });
   });
 
   test('drops what has expired once the server says so, whatever the clock of the browser says', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        await choose(page, file('short.png'));
-        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-        const over = { expires_at: '2020-01-01 00:00:00', protected: true };
-        await changeMine(page, await onlyMine(page), over);
-        const checked = page.waitForResponse((answer) => answer.request().method() === 'HEAD');
-        await page.reload();
-        expect((await checked).status()).toBe(200);
-        await page.getByRole('button', { name: 'Delete short.png' }).waitFor();
-        const { id, delete_token } = await onlyMine(page);
-        await fetch(`${server.url}/api/delete/${id}?token=${delete_token}`, { method: 'DELETE' });
-        await page.reload();
-        await page.locator('#mine').waitFor({ state: 'hidden' });
-        expect(await mineOf(page)).toEqual([]);
-      },
-      { expected: SPOILT },
-    );
+    await visitSpoilt('/', async (page) => {
+      await uploadOne(page, file('short.png'));
+      const over = { expires_at: '2020-01-01 00:00:00', protected: true };
+      await changeMine(page, await onlyMine(page), over);
+      const checked = page.waitForResponse((answer) => answer.request().method() === 'HEAD');
+      await page.reload();
+      expect((await checked).status()).toBe(200);
+      await page.getByRole('button', { name: 'Delete short.png' }).waitFor();
+      const { id, delete_token } = await onlyMine(page);
+      await fetch(`${server.url}/api/delete/${id}?token=${delete_token}`, { method: 'DELETE' });
+      await page.reload();
+      await page.locator('#mine').waitFor({ state: 'hidden' });
+      expect(await mineOf(page)).toEqual([]);
+    });
   });
 
   test('keeps the token of what only a server with a wrong clock says has expired', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        await choose(page, file('later.png'));
-        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-        const later = { expires_at: '2999-01-01 00:00:00', protected: true };
-        await changeMine(page, await onlyMine(page), later);
-        await page.route('**/i/*', (route) =>
-          route.request().method() === 'HEAD' ? route.fulfill({ status: 410 }) : route.continue(),
-        );
-        await page.reload();
-        await page.locator('#mine').getByText('Not found on the server').waitFor();
-        expect(await mineOf(page)).toMatchObject([{ missing: true }]);
-        await page.unroute('**/i/*');
-        await page.reload();
-        await page.getByRole('button', { name: 'Delete later.png' }).waitFor();
-        expect((await onlyMine(page)).delete_token).not.toBe('');
-      },
-      { expected: SPOILT },
-    );
+    await visitSpoilt('/', async (page) => {
+      await uploadOne(page, file('later.png'));
+      const later = { expires_at: '2999-01-01 00:00:00', protected: true };
+      await changeMine(page, await onlyMine(page), later);
+      await page.route('**/i/*', (route) =>
+        route.request().method() === 'HEAD' ? route.fulfill({ status: 410 }) : route.continue(),
+      );
+      await page.reload();
+      await page.locator('#mine').getByText('Not found on the server').waitFor();
+      expect(await mineOf(page)).toMatchObject([{ missing: true }]);
+      await page.unroute('**/i/*');
+      await page.reload();
+      await page.getByRole('button', { name: 'Delete later.png' }).waitFor();
+      expect((await onlyMine(page)).delete_token).not.toBe('');
+    });
   });
 
   test('keeps what waits for review, with its token, and says so', async () => {
@@ -631,8 +605,7 @@ test('uploads look right at every width, in light and in dark', async () => {
   await visit(
     '/',
     async (page) => {
-      await choose(page, file('look.png'));
-      await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+      await uploadOne(page, file('look.png'));
       await checkLooks(page, { painted: false });
       await choose(
         page,
@@ -662,23 +635,17 @@ test('the whole flow is in Chinese where the browser asks for it', async () => {
 
 describe('as an app', () => {
   test('it can be installed', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        const session = await page.context().newCDPSession(page);
-        const manifest = await session.send('Page.getAppManifest');
-        expect([manifest.url, manifest.errors]).toEqual([`${server.url}/manifest.webmanifest`, []]);
-        const { icons } = JSON.parse(manifest.data ?? '') as { icons: { src: string; sizes: string }[] };
-        for (const { src, sizes } of icons) {
-          const { width, height } = await sharp(
-            await (await fetch(server.url + src)).arrayBuffer(),
-          ).metadata();
-          expect(`${width}x${height}`).toBe(sizes);
-        }
-        const { installabilityErrors } = await session.send('Page.getInstallabilityErrors');
-        expect(installabilityErrors).toEqual([]);
-      },
-      { expected: SPOILT },
-    );
+    await visitSpoilt('/', async (page) => {
+      const session = await page.context().newCDPSession(page);
+      const manifest = await session.send('Page.getAppManifest');
+      expect([manifest.url, manifest.errors]).toEqual([`${server.url}/manifest.webmanifest`, []]);
+      const { icons } = JSON.parse(manifest.data ?? '') as { icons: { src: string; sizes: string }[] };
+      for (const { src, sizes } of icons) {
+        const { width, height } = await sharp(await (await fetch(server.url + src)).arrayBuffer()).metadata();
+        expect(`${width}x${height}`).toBe(sizes);
+      }
+      const { installabilityErrors } = await session.send('Page.getInstallabilityErrors');
+      expect(installabilityErrors).toEqual([]);
+    });
   });
 });

@@ -33,6 +33,12 @@ export function createVisitor(browser: () => TestBrowser, origin: () => string):
   };
 }
 
+/** Uploads one picture on the home page. */
+export async function uploadOne(page: Page, file: { name: string; mimeType: string; buffer: Buffer }) {
+  await page.setInputFiles('#file', file);
+  await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+}
+
 /** Screens that every page is looked at on besides the one it was opened on. */
 const WIDER = [768, 1440];
 /** The rules of axe that depend on where things are. */

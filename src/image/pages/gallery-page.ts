@@ -85,7 +85,7 @@ function results(site: Site, gallery: GalleryPage, path: string): Html {
     }).toString();
     return fields === '' ? path : `${path}?${fields}`;
   };
-  return html`<p class="muted" data-summary>${summaryOf(site, gallery)}${current !== undefined && html` <a href="${href(null)}">${site.words.gallery.newest}</a>`}</p>
+  return html`<p class="muted wrap" data-summary>${summaryOf(site, gallery)}${current !== undefined && html` <a href="${href(null)}">${site.words.gallery.newest}</a>`}</p>
 ${tiles.length > 0 ? pictureRows(site, tiles, basePath) : nothing(site, q)}
 ${next !== null && html`<p class="more"><a class="button quiet" rel="next" href="${href(next)}" data-more>${site.words.gallery.more}</a></p>`}`;
 }

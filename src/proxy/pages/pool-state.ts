@@ -91,7 +91,7 @@ export function statePanel(site: Site, freshness: Freshness): Html {
 <button class="quiet small needs-script" type="button" data-refresh${adminRequired && html` data-admin`}${running && html` disabled`}>${icon('refresh')}<span>${proxies.refreshNow}</span></button></div>
 <div class="progress-line"${!running && html` hidden`}><progress max="1" value="${share}" aria-label="${proxies.progress}"></progress>
 <p class="small muted">${wordFor(proxies.stages, job.stage ?? '')} · ${checkedWords(site, job)}</p></div>
-${partWarnings(site, freshness).map((text) => html`<p class="notice">${icon('warning')}<span>${text}</span></p>\n`)}</div>`;
+${partWarnings(site, freshness).map((text) => html`<p class="fault small">${icon('warning')}<span>${text}</span></p>\n`)}</div>`;
 }
 
 function checkedWords({ words: { proxies }, formats }: Site, job: RefreshJob): string {

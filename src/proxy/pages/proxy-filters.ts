@@ -162,5 +162,5 @@ function problemNote(site: Site, { linkTo }: Listing, { field, value, rule, mean
         : problems.unknown(field);
   const right = isCountry ? { [field]: meant ?? null } : { [meant ?? '']: value, [field]: null };
   const name = isCountry && meant !== undefined ? formats.country(meant) : (meant ?? '');
-  return html`<p class="notice" id="problem-${field}" role="alert">${icon('warning')}<span>${text} ${meant === undefined ? problems.leftOut : html`<a href="${linkTo(right, 'list')}">${problems.meant(name)}</a>`}</span></p>`;
+  return html`<p class="fault small" id="problem-${field}" role="alert">${icon('warning')}<span>${text} ${meant === undefined ? problems.leftOut : html`<a href="${linkTo(right, 'list')}">${problems.meant(name)}</a>`}</span></p>`;
 }

@@ -41,7 +41,7 @@ ${Object.entries(values).map(([name, value]) => html`<input type="hidden" name="
 ${exportable && html`<a class="button quiet small" href="${basePath}/api/export?${new URLSearchParams(exported).toString()}">${icon('download')}<span>${words.download}</span></a>`}
 </p>
 </form>
-<p id="copy-note" class="notice" role="alert" hidden></p>
+<p id="copy-note" class="fault small" role="alert" hidden></p>
 <form id="testing" method="post" action="${path}/test"></form>`;
 }
 

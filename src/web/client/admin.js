@@ -5,7 +5,9 @@ document.addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof Element && event.target.closest('input, select, textarea');
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   const button = document.querySelector(`button[data-key="${CSS.escape(event.key)}"]`);
-  if (button instanceof HTMLButtonElement) button.click();
+  // A key pressed twice is like a double click.
+  const isReady = button && getComputedStyle(button).pointerEvents !== 'none';
+  if (isReady && button instanceof HTMLButtonElement) button.click();
 });
 
 // The template of a reason, until somebody has changed it.

@@ -209,6 +209,9 @@ function tileOf(picture, isGuests) {
       : make('span', { class: 'tile-blank' }),
     make('span', { class: 'handle', 'aria-hidden': 'true' }, '⠿'),
   );
+  const [label, spoken, query] = isGuests
+    ? [say('delete'), say('deleteOf', { name }), '?image=delete']
+    : [say('remove'), say('removeOf', { name }), ''];
   const cover = button(say('cover'), 'quiet small', () => void choose(item), say('coverOf', { name }));
   cover.dataset.cover = '';
   const item = make(
@@ -220,14 +223,7 @@ function tileOf(picture, isGuests) {
       'div',
       { class: 'chips' },
       ...(isShown ? [cover] : []),
-      isGuests
-        ? button(
-            say('delete'),
-            'quiet small',
-            () => void remove(item, '?image=delete'),
-            say('deleteOf', { name }),
-          )
-        : button(say('remove'), 'quiet small', () => void remove(item, ''), say('removeOf', { name })),
+      button(label, 'quiet small', () => void remove(item, query), spoken),
     ),
   );
   return item;

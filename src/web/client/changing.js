@@ -1,5 +1,5 @@
 // @ts-check
-import { announce, ask, make, say } from './dom.js';
+import { ask } from './dom.js';
 import { changeMine, findMine } from './mine.js';
 
 /** Longer than it takes to leave a page. */
@@ -34,8 +34,9 @@ export function createQueue() {
  */
 export async function changePicture({ id, url, delete_token }, change) {
   const { pathname } = new URL(url, location.href);
-  const before = findMine(id)?.filename;
+  const { filename: before, visibility: seenBy } = findMine(id) ?? {};
   if (change.title) changeMine(id, { filename: change.title });
+  if (change.password) changeMine(id, { visibility: 'protected' });
   const { body, fault } = await ask(pathname.replace(/\/i\/\w+$/, `/api/image/${id}`), {
     method: 'PATCH',
     headers: { 'content-type': 'application/json', 'x-delete-token': delete_token },
@@ -45,38 +46,16 @@ export async function changePicture({ id, url, delete_token }, change) {
   // A page that is left hears a fault instead of the answer, and nothing later.
   if (fault !== null && findMine(id)?.filename === change.title)
     setTimeout(changeMine, LEAVING_MS, id, { filename: before });
+  // It may have been changed all the same, and then nobody sees it without the password.
+  if (fault !== null && change.password)
+    setTimeout(async () => {
+      const { status = 0 } = (await fetch(pathname, { method: 'HEAD' }).catch(() => null)) ?? {};
+      if (status === 200 && !findMine(id)?.protected) changeMine(id, { visibility: seenBy });
+    }, LEAVING_MS);
   if (fault === null) {
-    const { title, filename, protected: isProtected, max_views, expires_at } = body;
-    changeMine(id, { filename: title ?? filename, protected: isProtected || max_views !== null, expires_at });
+    const { title, filename, protected: isProtected, max_views, expires_at, visibility } = body;
+    const kept = { filename: title ?? filename, protected: isProtected || max_views !== null };
+    changeMine(id, { ...kept, expires_at, visibility });
   }
   return { body, fault };
-}
-
-/**
- * Returns a switch that moves a picture into the gallery and out of it.
- * @param {import('./upload-card.js').Uploaded} image
- * @param {(body: any) => void} onChanged
- * @param {(fault: string) => void} onFault
- */
-export function gallerySwitch(image, onChanged, onFault) {
-  const isPublic = () => image.visibility === 'public';
-  const button = make(
-    'button',
-    { type: 'button', role: 'switch', class: 'switch', 'aria-checked': String(isPublic()), click },
-    say('inGallery'),
-  );
-  button.setAttribute('aria-label', say('inGalleryOf', { name: image.filename }));
-
-  async function click() {
-    if (button.ariaBusy === 'true') return;
-    button.ariaBusy = 'true';
-    const { body, fault } = await changePicture(image, { visibility: isPublic() ? 'unlisted' : 'public' });
-    button.ariaBusy = null;
-    if (fault !== null) return onFault(fault);
-    image.visibility = body.visibility;
-    button.setAttribute('aria-checked', String(isPublic()));
-    onChanged(body);
-    announce(say(isPublic() ? 'public' : 'unlisted'));
-  }
-  return button;
 }

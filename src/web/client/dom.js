@@ -88,6 +88,14 @@ export function readableNumber(value) {
   return numbers.format(value);
 }
 
+/** Units of relative times, with their lengths in ms. */
+export const UNITS = /** @type {const} */ ([
+  ['year', 365 * 86_400_000],
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+]);
+
 /**
  * Texts for statuses in every language.
  * @type {Partial<Record<number, Key>>}

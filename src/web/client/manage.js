@@ -1,6 +1,6 @@
 // @ts-check
 import { changePicture, createQueue } from './changing.js';
-import { byId, language, make, say } from './dom.js';
+import { byId, language, make, say, UNITS } from './dom.js';
 import { findMine } from './mine.js';
 import { fetchPage, replaceFrom } from './page-parts.js';
 import { shareRow } from './share.js';
@@ -125,11 +125,6 @@ export function finishPage() {
 
 const dates = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
 const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
-const UNITS = /** @type {const} */ ([
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-]);
 
 /** Writes times as the visitor counts them: how long ago by the server's clock, with the local time for the pointer. */
 function sayTimes() {
@@ -138,7 +133,7 @@ function sayTimes() {
   for (const time of facts?.querySelectorAll('time') ?? []) {
     if (!(time instanceof HTMLTimeElement)) continue;
     const ms = Date.parse(time.dateTime) - now;
-    const [unit, length] = UNITS.find(([, least]) => Math.abs(ms) >= least) ?? UNITS[2];
+    const [unit, length] = UNITS.find(([, least]) => Math.abs(ms) >= least) ?? UNITS[3];
     const text = relative.format(Math.round(ms / length), unit);
     const local = dates.format(Date.parse(time.dateTime));
     time.textContent = Math.abs(ms) < RECENT_MS ? text : local;

@@ -6,7 +6,8 @@ import { keep, keysWith, recall } from './kept.js';
  * orders the list. `review`: the operator reviews it. `missing`: the server did not find it when it was last asked.
  * `deleting`: when it will be deleted, in ms since 1970.
  * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string,
- * made?: number, expires_at?: string | null, review?: boolean, missing?: boolean, deleting?: number | undefined }} Mine
+ * made?: number, expires_at?: string | null, visibility?: string | undefined, review?: boolean, missing?: boolean,
+ * deleting?: number | undefined }} Mine
  */
 
 /**
@@ -101,11 +102,17 @@ export function removeAlbum(id) {
 
 /** @param {string} prefix */
 function read(prefix) {
-  return keysWith(prefix)
-    .map((key) => parsed(recall(key)))
-    .filter((one) => typeof one?.id === 'string')
-    .sort((one, other) => (other.made ?? 0) - (one.made ?? 0));
+  return (
+    keysWith(prefix)
+      .map((key) => parsed(recall(key)))
+      // What could not be shown must not stop the page.
+      .filter((one) => typeof one?.id === 'string' && [one.url, one.raw_url].every(isLink))
+      .sort((one, other) => (other.made ?? 0) - (one.made ?? 0))
+  );
 }
+
+/** @param {string} [url] */
+const isLink = (url = '') => URL.canParse(url, location.href);
 
 /** @param {string | null} text */
 function parsed(text) {
@@ -145,7 +152,7 @@ export function isOver({ expires_at }) {
 export function addMine(uploaded) {
   const { id, filename, url, raw_url, delete_token, expires_at = null, max_views = null, review } = uploaded;
   return keepEntry(PICTURES, {
-    ...{ id, filename, url, raw_url, delete_token, expires_at },
+    ...{ id, filename, url, raw_url, delete_token, expires_at, visibility: uploaded.visibility },
     // A picture with limited views has no thumbnail either.
     protected: uploaded.protected || max_views !== null,
     made: Date.now(),

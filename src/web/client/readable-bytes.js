@@ -6,7 +6,7 @@
  */
 export function readableBytes(bytes) {
   if (bytes >= 2 ** 30 && bytes % 2 ** 30 === 0) return `${bytes / 2 ** 30} GiB`;
-  if (bytes >= 2 ** 20 && bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20} MiB`;
+  if (bytes >= 2 ** 20 && bytes % 2 ** 19 === 0) return `${bytes / 2 ** 20} MiB`;
   let value = bytes;
   let unit = 'B';
   for (const larger of ['KB', 'MB', 'GB', 'TB', 'PB']) {

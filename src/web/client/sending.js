@@ -56,8 +56,8 @@ export function sendFile(form, body, course) {
       const { status, response } = sending;
       const isGood = status >= 200 && status < 300;
       // The clock of this browser may be wrong.
-      const now = Date.parse(sending.getResponseHeader('date') ?? '') || Date.now();
-      if (isGood && response?.success === true) return course.done({ ...response, now });
+      const ahead = (Date.parse(sending.getResponseHeader('date') ?? '') || Date.now()) - Date.now();
+      if (isGood && response?.success === true) return course.done({ ...response, ahead });
       // A page that something between has sent, such as a login, is no answer.
       void fail(isGood ? 0 : status, response);
     });

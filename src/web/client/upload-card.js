@@ -1,18 +1,18 @@
 // @ts-check
-import { gallerySwitch } from './changing.js';
+import { changePicture } from './changing.js';
 import { showForAWhile } from './copy.js';
-import { announce, button, language, make, readableBytes, say, words } from './dom.js';
+import { announce, button, language, make, readableBytes, say, UNITS, words } from './dom.js';
 import { timeOf } from './mine.js';
 import { shareParts } from './share.js';
 import { tickBox } from './ticks.js';
 
 /**
- * The server's answer about a stored picture. `now`: when it came, by the server's clock, in ms since 1970.
+ * The server's answer about a stored picture. `ahead`: by how much the server's clock is ahead of this one, in ms.
  * @typedef {import('./mine.js').Mine & {
  *   raw_url: string, markdown: string, html: string, bbcode: string, delete_url: string,
  *   width: number, height: number, frames: number, size: number, format: string, location: boolean,
  *   visibility: 'public' | 'unlisted' | 'protected', expires_at: string | null, max_views: number | null,
- *   now: number, review?: true, removed: string[], warnings: Warning[],
+ *   ahead: number, review?: true, removed: string[], warnings: Warning[],
  * }} Uploaded
  * @typedef {{ width?: number, height?: number, bytes?: number }} Extent in pixels, or bytes
  * @typedef {{ code: string, message: string, from?: Extent, to?: Extent }} Warning
@@ -109,23 +109,55 @@ export class UploadCard {
     this.actions.before(text);
     const canBeListed =
       isListed && image.visibility !== 'protected' && image.max_views === null && !image.review;
-    const complain = (/** @type {string} */ fault) => this.complain(fault);
-    const listing = () => gallerySwitch(image, () => this.showAudience(), complain);
+    if (canBeListed) this.listing = this.switchOf(image);
     this.actions.replaceChildren(
       copy,
       ...others,
-      ...(canBeListed ? [listing()] : []),
+      ...(this.listing ? [this.listing] : []),
       button(say('delete'), 'quiet danger small', onDelete, say('deleteOf', { name: image.filename })),
     );
     this.element.prepend(tickBox(image.filename));
     this.showAudience();
   }
 
+  /** Returns a switch that moves the picture into the gallery and out of it. @param {Uploaded} image */
+  switchOf(image) {
+    const move = async () => {
+      if (listing.ariaBusy === 'true') return;
+      listing.ariaBusy = 'true';
+      const wish = image.visibility === 'public' ? 'unlisted' : 'public';
+      const { body, fault } = await changePicture(image, { visibility: wish });
+      listing.ariaBusy = null;
+      if (fault !== null) return this.complain(fault);
+      image.visibility = body.visibility;
+      this.element.querySelector('.fault')?.remove();
+      this.showAudience();
+      announce(say(image.visibility));
+    };
+    const spoken = say('inGalleryOf', { name: image.filename });
+    const listing = button(say('inGallery'), 'switch', () => void move(), spoken);
+    listing.setAttribute('role', 'switch');
+    return listing;
+  }
+
+  /** Shows what another page has changed. @param {import('./mine.js').Mine | null} kept */
+  follow(kept) {
+    if (!this.image || !kept) return;
+    const { filename, expires_at = null, visibility = this.image.visibility } = kept;
+    for (const named of this.element.querySelectorAll('[aria-label]'))
+      named.ariaLabel = named.ariaLabel?.replace(this.image.filename, () => filename) ?? null;
+    Object.assign(this.image, { filename, expires_at, visibility });
+    this.name.textContent = filename;
+    this.showAudience();
+  }
+
   /** Shows who sees the picture, and warns if everybody learns where it was taken. */
   showAudience() {
-    const { image, audience } = this;
+    const { image, audience, listing } = this;
     if (!image || !audience) return;
-    this.element.querySelector('.fault')?.remove();
+    listing?.setAttribute('aria-checked', String(image.visibility === 'public'));
+    // It would take the password away.
+    listing?.toggleAttribute('hidden', image.visibility === 'protected');
     const isExposed = image.location && image.visibility === 'public';
     audience.replaceChildren(
       audienceOf(image),
@@ -175,21 +207,14 @@ function factsOf({ size, removed, width, height, format }, before) {
 }
 
 /** @param {Uploaded} image */
-function audienceOf({ visibility, expires_at, max_views, now }) {
+function audienceOf({ visibility, expires_at, max_views, ahead }) {
   const parts = [say(visibility)];
   if (max_views !== null) parts.push(say('viewsLimited', { count: max_views }));
   if (expires_at !== null && expires_at !== 'never') {
-    parts.push(say('expires', { when: within(timeOf(expires_at) - now) }));
+    parts.push(say('expires', { when: within(timeOf(expires_at) - Date.now() - ahead) }));
   }
   return parts.join(' · ');
 }
-
-const UNITS = /** @type {const} */ ([
-  ['year', 365 * 86_400_000],
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-]);
 
 /**
  * `in 30 days`

@@ -344,8 +344,11 @@ function follow(isAsked = false) {
   showMine();
   if (isAsked) void checkMine();
   for (const { id, deleting } of readMine()) putAside({ id, aside: deleting !== undefined, fault: null });
-  for (const { image } of uploads.map(({ card }) => card))
-    if (image && (isAsked || findMine(image.id) === null)) void checkPicture(image);
+  for (const { card } of uploads) {
+    const kept = card.image && findMine(card.image.id);
+    card.follow(kept);
+    if (card.image && (isAsked || kept === null)) void checkPicture(card.image);
+  }
 }
 addEventListener('online', () => {
   for (const { why, retry } of inState('failed')) if (why === say('connectionLost')) retry?.();

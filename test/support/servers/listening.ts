@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Server as HttpServer } from 'node:http';
+import type { Server as HttpServer, ServerResponse } from 'node:http';
 import type { AddressInfo, Server, Socket } from 'node:net';
 
 /** Listens, on a free port unless one is given, and returns the port. */
@@ -22,4 +22,13 @@ export function stopperOf(server: Server): () => Promise<void> {
       if ('closeAllConnections' in server) (server as HttpServer).closeAllConnections();
       for (const socket of sockets) socket.destroy();
     });
+}
+
+/** Answers with a piece over and over, as long as somebody reads. */
+export function endless(response: ServerResponse, piece: Buffer): void {
+  const more = () => {
+    while (!response.destroyed && response.write(piece));
+  };
+  response.on('drain', more);
+  more();
 }
