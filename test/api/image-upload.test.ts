@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { Value } from '@sinclair/typebox/value';
 import { statsAnswer, uploadAnswer } from '../../src/image/schemas.ts';
+import { createRepetitions } from '../../src/image/upload/repetitions.ts';
 import { MAX_UPLOAD_BYTES, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { animation, privatePhoto, quarters } from '../support/images/images.ts';
@@ -185,6 +186,39 @@ describe('an upload is refused', () => {
     const fields = details.map(({ field }) => field).sort();
     expect(fields).toEqual(['format', 'max_height', 'max_width', 'strip_exif']);
     expect(await host.temporaryFiles()).toEqual([]);
+  });
+});
+
+describe('an upload that is sent again with its Idempotency-Key', () => {
+  const send = async (key: string, name: string) =>
+    host.send('/api/upload', { ...form({}, png, name), headers: { 'idempotency-key': key } });
+  const idOf = async (sent: Promise<Response>) => (await json<UploadAnswer>(await sent)).id;
+
+  test('is stored once, also if the first is still under way; another picture is another upload', async () => {
+    const key = 'a-key-of-this-test';
+    const [first, second, other] = [send(key, 'one.png'), send(key, 'one.png'), send(key, 'two.png')];
+    const answer = await json<UploadAnswer>(await first);
+    expect(await json<UploadAnswer>(await second)).toEqual(answer);
+    expect(await json<UploadAnswer>(await send(key, 'one.png'))).toEqual(answer);
+    expect(await idOf(other)).not.toBe(answer.id);
+    expect(await idOf(send(`${key}!`, 'one.png'))).not.toBe(answer.id);
+    const refused = await send('a key with spaces', 'one.png');
+    expect(await json(refused)).toMatchObject({
+      code: 'invalid_parameter',
+      details: [{ field: 'Idempotency-Key' }],
+    });
+  });
+
+  test('is stored by itself if the first fails in the midst', async () => {
+    const sent = { files: [], fields: {}, dispose: async () => {} };
+    const storeOnce = createRepetitions<string>(() => 0);
+    const request = new Request('http://img.example/', { headers: { 'idempotency-key': 'k'.repeat(16) } });
+    const midst = Promise.withResolvers<string>();
+    const first = storeOnce(request, sent, () => midst.promise);
+    const second = storeOnce(request, sent, async () => 'stored');
+    midst.reject(new Error('the client has left'));
+    await expect(first).rejects.toThrow('the client has left');
+    expect(await second).toBe('stored');
   });
 });
 

@@ -9,6 +9,7 @@ import { startScanner } from '../support/scanner.ts';
 import { startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { shared } from '../support/shared.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
@@ -431,6 +432,23 @@ describe('an upload under way', () => {
       { expected: SPOILT },
     );
     expect(await found('cut.jpg')).toBe(1);
+  });
+
+  test('is stored once if its answer was lost on the way', async () => {
+    await visitFar(
+      '/',
+      async (page) => {
+        await page.getByLabel('Who can see it').selectOption('public');
+        relay.slow(500);
+        await choose(page, file('twice.png'));
+        await until(async () => (await found('twice.png')) === 1);
+        relay.cut();
+        relay.open();
+        await cardOf(page, 'twice.png').locator('.copy-link').waitFor();
+      },
+      { expected: SPOILT },
+    );
+    expect(await found('twice.png')).toBe(1);
   });
 
   test('is tried again by a button where the server stays away, with the form as it was', async () => {

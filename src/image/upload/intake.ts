@@ -13,6 +13,7 @@ import { cleanFilename } from './filename.ts';
 import { type FromUrl, fetchOrdered } from './from-url.ts';
 import { createJoining, type Joining } from './joining.ts';
 import type { BeforePicture } from './multipart.ts';
+import { createRepetitions } from './repetitions.ts';
 import { demandOne, type Outcome, type Uploaded } from './storing.ts';
 import {
   noImage,
@@ -63,7 +64,7 @@ interface Storage {
 }
 
 interface IntakeOptions {
-  service: Pick<ImageService, 'limits' | 'folder' | 'admit' | 'upload' | 'takeBack'>;
+  service: Pick<ImageService, 'limits' | 'folder' | 'now' | 'admit' | 'upload' | 'takeBack'>;
   albums: Pick<Albums, 'demandRoom' | 'append'>;
   /** Counts one more upload of a client, by its address. Rejects with `rate_limited`. Default: unlimited. */
   countUpload?: ((peer: string) => Promise<void>) | undefined;
@@ -72,6 +73,8 @@ interface IntakeOptions {
 }
 
 export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOptions) {
+  const storeOnce = createRepetitions<Outcome[]>(service.now);
+
   async function storeOne(file: ReceivedFile, { options, from, signal, stored }: Storage): Promise<Uploaded> {
     const { filename, album: _, albumToken: __, ...wanted } = options;
     if (file.size === 0) throw noImage('image', file.filename);
@@ -106,7 +109,7 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
     /**
      * Stores the pictures of a request. If one of several fails, the others are stored; if all fail, it rejects with
      * the error of the first. If it rejects, nothing stays stored, as nobody would get the delete tokens; so it is if
-     * the client has left. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and like
+     * the client has left. What was stored for an equal request with the same `Idempotency-Key` is returned again. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and like
      * the service.
      */
     async take(call: Caller, { shape, optionsOf, urlOf, judge, guest }: Taking = {}): Promise<Taken> {
@@ -154,13 +157,18 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         const [only, ...others] = files;
         if (!only) return { outcomes: [], fields };
         await judgeOnce?.(fields);
-        await joining.demand(options);
         const storage = { options, from: { peer, identity, payer: context.payer }, signal, stored };
-        const outcomes =
-          others.length > 0 ? await storeAll(files, storage) : [{ uploaded: await storeOne(only, storage) }];
-        const joined = await joining.join(outcomes, options.album);
-        signal.throwIfAborted();
-        return { outcomes: joined, fields };
+        const outcomes = await storeOnce(request, taken, async () => {
+          await joining.demand(options);
+          const made =
+            others.length > 0
+              ? await storeAll(files, storage)
+              : [{ uploaded: await storeOne(only, storage) }];
+          const joined = await joining.join(made, options.album);
+          signal.throwIfAborted();
+          return joined;
+        });
+        return { outcomes, fields };
       } catch (error) {
         // First, because only what is in the album counts.
         await joining.undo?.(stored.map(({ image }) => image.id)).catch(() => {});

@@ -31,12 +31,20 @@ export class LinkedFile extends File {
 }
 
 /**
+ * By which the server recognises what it has stored already, although its answer was lost.
+ * @type {WeakMap<FormData, string>}
+ */
+const keys = new WeakMap();
+
+/**
  * Sends one file. A lost connection is retried once when the network is back. Returns a function that cancels it.
  * @param {HTMLFormElement} form with the URL and the names of the fields
- * @param {FormData} body
+ * @param {FormData} body the same one for each try
  * @param {Course} course
  */
 export function sendFile(form, body, course) {
+  const key = keys.get(body) ?? crypto.getRandomValues(new Uint32Array(4)).join('-');
+  keys.set(body, key);
   const token = tokenOf(form);
   let request = post(true);
   let stopWaiting = () => {};
@@ -49,6 +57,7 @@ export function sendFile(form, body, course) {
     const sending = new XMLHttpRequest();
     sending.open('POST', form.action);
     sending.setRequestHeader('accept', 'application/json');
+    sending.setRequestHeader('idempotency-key', key);
     if (token !== '') sending.setRequestHeader('authorization', `Bearer ${token}`);
     sending.responseType = 'json';
     sending.upload.addEventListener('progress', ({ loaded, total }) => course.sent(loaded / total));
