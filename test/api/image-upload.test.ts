@@ -1,7 +1,9 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 import { Value } from '@sinclair/typebox/value';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { statsAnswer, uploadAnswer } from '../../src/image/schemas.ts';
 import { createRepetitions } from '../../src/image/upload/repetitions.ts';
+import type { Album } from '../support/images/albums.ts';
 import { MAX_UPLOAD_BYTES, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { animation, privatePhoto, quarters } from '../support/images/images.ts';
@@ -10,7 +12,7 @@ import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
 const png = new Uint8Array(await quarters().png().toBuffer());
-const host = shared(() => hosts.start());
+const host = shared(() => hosts.start({ adminToken: 'admin-token' }));
 
 function form(fields: Record<string, string>, file: Uint8Array<ArrayBuffer> = png, name = 'photo.png') {
   const body = new FormData();
@@ -67,32 +69,12 @@ describe('an upload', () => {
     };
     const asForm = await json<UploadAnswer>(await host.send('/api/upload', form(options)));
     const asRaw = await host.upload(png, new URLSearchParams(options).toString());
-    const comparable = ({
-      format,
-      width,
-      height,
-      size,
-      frames,
-      filename,
-      protected: locked,
-    }: UploadAnswer) => ({
-      format,
-      width,
-      height,
-      size,
-      frames,
-      filename,
-      locked,
-    });
-    expect(comparable(asRaw)).toEqual(comparable(asForm));
-    expect(comparable(asRaw)).toMatchObject({
-      format: 'jpeg',
-      width: 48,
-      height: 32,
-      filename: 'other "name".png',
-      locked: true,
-    });
-    for (const { raw_url } of [asForm, asRaw]) {
+    const { size } = asForm;
+    for (const { raw_url, ...told } of [asForm, asRaw]) {
+      expect(told).toMatchObject({
+        ...{ format: 'jpeg', width: 48, height: 32, size, frames: 1 },
+        ...{ filename: 'other "name".png', protected: true },
+      });
       expect(raw_url).toEndWith('.jpg');
       expect((await host.send(`${pathOf(raw_url)}?password=%5B1,2%5D`)).status).toBe(200);
     }
@@ -190,8 +172,8 @@ describe('an upload is refused', () => {
 });
 
 describe('an upload that is sent again with its Idempotency-Key', () => {
-  const send = async (key: string, name: string) =>
-    host.send('/api/upload', { ...form({}, png, name), headers: { 'idempotency-key': key } });
+  const send = async (key: string, name: string, headers = {}, fields = {}) =>
+    host.send('/api/upload', { ...form(fields, png, name), headers: { 'idempotency-key': key, ...headers } });
   const idOf = async (sent: Promise<Response>) => (await json<UploadAnswer>(await sent)).id;
 
   test('is stored once, also if the first is still under way; another picture is another upload', async () => {
@@ -209,13 +191,43 @@ describe('an upload that is sent again with its Idempotency-Key', () => {
     });
   });
 
-  test('is stored by itself if the first fails in the midst', async () => {
-    const sent = { files: [], fields: {}, dispose: async () => {} };
+  test('gives its delete token to nobody who has another token, or not that of the album', async () => {
+    const key = 'a-key-that-others-have-too';
+    const operator = await idOf(send(key, 'one.png', { authorization: 'Bearer admin-token' }));
+    expect(await idOf(send(key, 'one.png'))).not.toBe(operator);
+    const album = await json<Album>(await host.send('/api/albums', { method: 'POST' }));
+    const into = (headers: object) => send(key, 'one.png', headers, { album: album.id });
+    expect((await into({ 'x-album-token': album.token })).status).toBe(201);
+    expect((await into({})).status).toBe(400);
+  });
+
+  test('is tried again for a client that gets all pictures or none, and got none', async () => {
+    const busy = new AppError('busy', inEnglish('Too many pictures are being converted.'));
+    const convert = spyOn(host.codec, 'convert').mockRejectedValueOnce(busy);
+    const body = new FormData();
+    for (const name of ['1.png', '2.png']) body.append('list', new File([png], name));
+    const headers = { 'idempotency-key': 'a-key-of-this-test' };
+    const again = async () => json(await host.send('/picgo/upload', { method: 'POST', body, headers }));
+    const before = (await host.files()).length;
+    expect(await again()).toMatchObject({ success: false });
+    expect((await host.files()).length).toBe(before);
+    expect(await again()).toMatchObject({ success: true });
+    convert.mockRestore();
+  });
+
+  test('is stored by itself if the first fails in the midst, and waits no longer than its client', async () => {
+    const received = { files: [], fields: {}, dispose: async () => {} };
     const storeOnce = createRepetitions<string>(() => 0);
-    const request = new Request('http://img.example/', { headers: { 'idempotency-key': 'k'.repeat(16) } });
+    const headers = { 'idempotency-key': 'k'.repeat(16) };
+    const leaving = new AbortController();
+    const send = (store: () => Promise<string>, { signal } = new AbortController()) =>
+      storeOnce(new Request('http://img.example/', { headers, signal }), '', received, store);
     const midst = Promise.withResolvers<string>();
-    const first = storeOnce(request, sent, () => midst.promise);
-    const second = storeOnce(request, sent, async () => 'stored');
+    const first = send(() => midst.promise);
+    const second = send(async () => 'stored');
+    const third = send(async () => 'stored for nobody', leaving);
+    leaving.abort(new Error('the third has left'));
+    await expect(third).rejects.toThrow('the third has left');
     midst.reject(new Error('the client has left'));
     await expect(first).rejects.toThrow('the client has left');
     expect(await second).toBe('stored');

@@ -52,6 +52,8 @@ export interface Taking {
   judge?: (fields: Readonly<Record<string, string>>) => Promise<void>;
   /** How a guest's pictures join the album of the invitation. Guests choose no options. */
   guest?: Joining;
+  /** True if no picture is stored unless all are. */
+  whole?: boolean;
 }
 
 /** What the pictures of one request have in common. */
@@ -61,6 +63,7 @@ interface Storage {
   signal: AbortSignal;
   /** What has been stored so far. */
   stored: Uploaded[];
+  whole: boolean | undefined;
 }
 
 interface IntakeOptions {
@@ -97,7 +100,7 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         if (index > 0) await countUpload?.(storage.from.peer);
         outcomes[index] = { uploaded: await storeOne(file, storage) };
       } catch (error) {
-        if (!(error instanceof AppError)) throw error;
+        if (storage.whole || !(error instanceof AppError)) throw error;
         outcomes[index] = { filename: file.filename, fault: error };
       }
     });
@@ -107,12 +110,12 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
 
   return {
     /**
-     * Stores the pictures of a request. If one of several fails, the others are stored; if all fail, it rejects with
-     * the error of the first. If it rejects, nothing stays stored, as nobody would get the delete tokens; so it is if
-     * the client has left. What was stored for an equal request with the same `Idempotency-Key` is returned again. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and like
-     * the service.
+     * Stores the pictures of a request. If one of several fails, the others are stored, unless `whole`; if all fail, it
+     * rejects with the error of the first. If it rejects, nothing stays stored, as nobody would get the delete tokens;
+     * so it is if the client has left. What was stored for an equal request with the same `Idempotency-Key` is returned
+     * again. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and like the service.
      */
-    async take(call: Caller, { shape, optionsOf, urlOf, judge, guest }: Taking = {}): Promise<Taken> {
+    async take(call: Caller, { shape, optionsOf, urlOf, judge, guest, whole }: Taking = {}): Promise<Taken> {
       const { request, context } = call;
       const { maxUploadBytes: maxBytes } = service.limits;
       // Read now, because the address is only available while the connection is open.
@@ -146,24 +149,23 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         const url = (await urlOf?.(received)) ?? null;
         const sent = url === null ? null : { url, fields: received.fields };
         const order = shape ? sent : await readUrlOrder(request, received);
-        if (order !== null) {
-          await judgeOnce?.(order.fields);
-          // Created after the token was judged, because a token may pay.
-          const from = { peer, payer: context.payer, admin, holder: context.holder };
-          taken = await fetchOrdered(order, { from, fromUrl, service, signal });
-        }
-        const { files, fields } = taken;
-        const options = optionsIn(fields);
-        const [only, ...others] = files;
-        if (!only) return { outcomes: [], fields };
+        const { fields } = order ?? received;
+        if (order === null && received.files.length === 0) return { outcomes: [], fields };
         await judgeOnce?.(fields);
-        const storage = { options, from: { peer, identity, payer: context.payer }, signal, stored };
-        const outcomes = await storeOnce(request, taken, async () => {
-          await joining.demand(options);
+        const options = optionsIn(fields);
+        await joining.demand(options);
+        // Read after the token was judged, because a token may pay.
+        const { payer, holder } = context;
+        const from = { peer, identity, payer, admin, holder };
+        const by = holder?.id ?? (admin ? 'admin' : '');
+        const outcomes = await storeOnce(request, by, received, async () => {
+          if (order !== null) taken = await fetchOrdered(order, { from, fromUrl, service, signal });
+          const [only, ...others] = taken.files;
+          const storage = { options, from, signal, stored, whole };
           const made =
-            others.length > 0
-              ? await storeAll(files, storage)
-              : [{ uploaded: await storeOne(only, storage) }];
+            only && others.length === 0
+              ? [{ uploaded: await storeOne(only, storage) }]
+              : await storeAll(taken.files, storage);
           const joined = await joining.join(made, options.album);
           signal.throwIfAborted();
           return joined;
