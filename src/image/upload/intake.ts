@@ -155,10 +155,9 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         const options = optionsIn(fields);
         await joining.demand(options);
         // Read after the token was judged, because a token may pay.
-        const { payer, holder } = context;
-        const from = { peer, identity, payer, admin, holder };
-        const by = holder?.id ?? (admin ? 'admin' : '');
-        const outcomes = await storeOnce(request, by, received, async () => {
+        const from = { peer, identity, admin, payer: context.payer, holder: context.holder };
+        const holder = from.holder?.id ?? (admin ? 'admin' : '');
+        const outcomes = await storeOnce(request, holder, received, async () => {
           if (order !== null) taken = await fetchOrdered(order, { from, fromUrl, service, signal });
           const [only, ...others] = taken.files;
           const storage = { options, from, signal, stored, whole };

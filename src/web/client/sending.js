@@ -30,21 +30,18 @@ export class LinkedFile extends File {
   }
 }
 
-/**
- * By which the server recognises what it has stored already, although its answer was lost.
- * @type {WeakMap<FormData, string>}
- */
-const keys = new WeakMap();
+/** The fields of an upload, for each try. By `key`, the server knows what it has stored although its answer was lost. */
+export class Body extends FormData {
+  key = crypto.getRandomValues(new Uint32Array(4)).join('-');
+}
 
 /**
  * Sends one file. A lost connection is retried once when the network is back. Returns a function that cancels it.
  * @param {HTMLFormElement} form with the URL and the names of the fields
- * @param {FormData} body the same one for each try
+ * @param {Body} body
  * @param {Course} course
  */
 export function sendFile(form, body, course) {
-  const key = keys.get(body) ?? crypto.getRandomValues(new Uint32Array(4)).join('-');
-  keys.set(body, key);
   const token = tokenOf(form);
   let request = post(true);
   let stopWaiting = () => {};
@@ -57,7 +54,7 @@ export function sendFile(form, body, course) {
     const sending = new XMLHttpRequest();
     sending.open('POST', form.action);
     sending.setRequestHeader('accept', 'application/json');
-    sending.setRequestHeader('idempotency-key', key);
+    sending.setRequestHeader('idempotency-key', body.key);
     if (token !== '') sending.setRequestHeader('authorization', `Bearer ${token}`);
     sending.responseType = 'json';
     sending.upload.addEventListener('progress', ({ loaded, total }) => course.sent(loaded / total));
@@ -129,7 +126,7 @@ export function tokenOf(form) {
  * @param {File} file
  */
 export function bodyOf(form, file) {
-  const body = new FormData(form);
+  const body = new Body(form);
   if (album) {
     body.set('album', album.id);
     body.set('album_token', album.token);
