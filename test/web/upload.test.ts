@@ -145,10 +145,15 @@ describe('a picture that is chosen', () => {
         await cardOf(page, name).getByRole('link', { name, exact: true }).waitFor();
         expect(await page.locator('.upload-card').count()).toBe(1);
         await page.locator('h2').first().click();
-        for (const text of ['http://127.0.0.1:9/words.png is a picture', 'http://127.0.0.1:9/none.png']) {
+        const paste = async (text: string) => {
           await page.evaluate((text) => navigator.clipboard.writeText(text), text);
           await page.keyboard.press('Control+V');
-        }
+        };
+        const nothing = page.getByText('The clipboard holds no picture.');
+        await paste('http://127.0.0.1:9/words.png is a picture');
+        await nothing.waitFor();
+        await paste('http://127.0.0.1:9/none.png');
+        await nothing.waitFor({ state: 'hidden' });
         await page.locator('#failures').getByText('none.png').waitFor();
         expect(await page.getByText('words.png').count()).toBe(0);
       },
