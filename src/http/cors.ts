@@ -1,7 +1,7 @@
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE';
 const REQUEST_HEADERS =
-  'Authorization, Content-Type, Last-Event-ID, X-Image-Password, X-Delete-Token, X-Album-Token, X-Request-Id, ' +
-  'Mcp-Protocol-Version, Mcp-Method, Mcp-Name';
+  'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Image-Password, X-Delete-Token, X-Album-Token, ' +
+  'X-Request-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name';
 const ANSWER_HEADERS =
   'Content-Disposition, ETag, Location, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, ' +
   'X-Request-Id, X-Total-Count';

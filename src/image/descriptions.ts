@@ -56,6 +56,10 @@ export const details = {
         query(name, schema.description ?? name, schema),
       ),
       header('X-Album-Token', 'Token of the album in `album`.'),
+      header(
+        'Idempotency-Key',
+        'A random text for each upload. Sent again within 10 minutes because the answer was lost, it is answered as before, and stored once.',
+      ),
     ],
     answers: {
       201: {

@@ -32,6 +32,10 @@ function endless(response: Parameters<RequestListener>[1], piece: Buffer): void 
 const PAGES: Record<string, RequestListener> = {
   '/sea%20side.png': (_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(PNG),
   '/untyped': (_, response) => response.end(PNG),
+  '/once': (_, response) => {
+    delete PAGES['/once'];
+    response.end(PNG);
+  },
   '/moved': (_, response) => response.writeHead(302, { location: '/sea%20side.png' }).end(),
   '/page': (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
   '/lie': (_, response) =>
@@ -116,6 +120,11 @@ describe('a picture is uploaded by its URL', () => {
   test('and the options in the URL of the request count as well', async () => {
     const answer = await server.post('/api/upload?format=gif', { url: `${at}/untyped` });
     expect(await json<Answer>(answer)).toMatchObject({ format: 'gif' });
+  });
+
+  test('and fetched once if the order comes again because its answer was lost', async () => {
+    const again = () => order({ url: `${at}/once` }, server, { 'idempotency-key': 'a-key-of-this-test' });
+    expect(await json(await again())).toEqual(await json(await again()));
   });
 
   test.each([

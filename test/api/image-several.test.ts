@@ -16,24 +16,19 @@ type Several = Static<typeof uploadsAnswer.schema>;
 const TEXT = new TextEncoder().encode('not a picture at all');
 const NOTHING = new Uint8Array();
 
-function formOf(
-  files: [name: string, bytes: Uint8Array<ArrayBuffer>][],
-  fields: Record<string, string> = {},
-) {
+function formOf(files: Record<string, Uint8Array<ArrayBuffer>>, fields: Record<string, string> = {}) {
   const body = new FormData();
-  for (const [name, bytes] of files) body.append('image', new File([bytes], name));
+  for (const [name, bytes] of Object.entries(files)) body.append('image', new File([bytes], name));
   for (const [name, value] of Object.entries(fields)) body.set(name, value);
   return { method: 'POST', body };
 }
 
+const numbered = (count: number, bytes: Uint8Array<ArrayBuffer>) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${index}.png`, bytes]));
+
 describe('a form with several files', () => {
   test('returns one result for each, in order, and one that fails does not affect the others', async () => {
-    const files: [string, Uint8Array<ArrayBuffer>][] = [
-      ['one.png', png],
-      ['notes.txt', TEXT],
-      ['two.png', png],
-      ['empty.png', NOTHING],
-    ];
+    const files = { 'one.png': png, 'notes.txt': TEXT, 'two.png': png, 'empty.png': NOTHING };
     const answer = await host.send('/api/upload', formOf(files, { format: 'png', password: 'secret' }));
     expect([answer.status, answer.headers.get('location')]).toEqual([201, null]);
     const body = await json<Several>(answer);
@@ -51,13 +46,7 @@ describe('a form with several files', () => {
   });
 
   test('is refused with the error of the first if none is a picture, and says what is wrong with each', async () => {
-    const answer = await host.send(
-      '/api/upload',
-      formOf([
-        ['a.txt', TEXT],
-        ['b.png', NOTHING],
-      ]),
-    );
+    const answer = await host.send('/api/upload', formOf({ 'a.txt': TEXT, 'b.png': NOTHING }));
     expect(answer.status).toBe(415);
     expect(await json(answer)).toMatchObject({
       success: false,
@@ -71,10 +60,7 @@ describe('a form with several files', () => {
 
   test('is refused whole for a fault of the form', async () => {
     const before = (await host.files()).length;
-    const two: [string, Uint8Array<ArrayBuffer>][] = [
-      ['a.png', png],
-      ['b.png', png],
-    ];
+    const two = { 'a.png': png, 'b.png': png };
     for (const [field, value] of [
       ['format', 'bmp'],
       ['filename', 'x.png'],
@@ -83,7 +69,7 @@ describe('a form with several files', () => {
       expect(answer.status).toBe(400);
       expect(await json(answer)).toMatchObject({ details: [{ field }] });
     }
-    const many = formOf(Array.from({ length: 21 }, () => ['a.png', png]));
+    const many = formOf(numbered(21, png));
     expect((await host.send('/api/upload', many)).status).toBe(400);
     expect((await host.files()).length).toBe(before);
     expect(await host.temporaryFiles()).toEqual([]);
@@ -91,10 +77,7 @@ describe('a form with several files', () => {
 
   test('is answered to a browser without scripts with a page of them and their delete links', async () => {
     const answer = await host.send('/api/upload', {
-      ...formOf([
-        ['one <b>.png', png],
-        ['notes.txt', TEXT],
-      ]),
+      ...formOf({ 'one <b>.png': png, 'notes.txt': TEXT }),
       headers: { accept: 'text/html' },
     });
     const page = await answer.text();
@@ -111,8 +94,7 @@ describe('a form with several files', () => {
 
 test('each file of a form counts as an upload of its client', () =>
   withServer({ RATE_LIMITS: 'upload=3/24h', SERVICES: 'image' }, async (server) => {
-    const files: [string, Uint8Array<ArrayBuffer>][] = Array.from({ length: 5 }, (_, n) => [`${n}.png`, PNG]);
-    const send = () => server.send('/api/upload', { ...formOf(files), from: '192.0.2.1' });
+    const send = () => server.send('/api/upload', { ...formOf(numbered(5, PNG)), from: '192.0.2.1' });
     const body = await json<Several>(await send());
     expect(body).toMatchObject({ stored: 3, failed: 2 });
     const codes = body.results.flatMap((result) => (result.success ? [] : [result.code]));

@@ -1,6 +1,9 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 import { Value } from '@sinclair/typebox/value';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { statsAnswer, uploadAnswer } from '../../src/image/schemas.ts';
+import { createRepetitions } from '../../src/image/upload/repetitions.ts';
+import type { Album } from '../support/images/albums.ts';
 import { MAX_UPLOAD_BYTES, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { animation, privatePhoto, quarters } from '../support/images/images.ts';
@@ -9,7 +12,7 @@ import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
 const png = new Uint8Array(await quarters().png().toBuffer());
-const host = shared(() => hosts.start());
+const host = shared(() => hosts.start({ adminToken: 'admin-token' }));
 
 function form(fields: Record<string, string>, file: Uint8Array<ArrayBuffer> = png, name = 'photo.png') {
   const body = new FormData();
@@ -66,32 +69,12 @@ describe('an upload', () => {
     };
     const asForm = await json<UploadAnswer>(await host.send('/api/upload', form(options)));
     const asRaw = await host.upload(png, new URLSearchParams(options).toString());
-    const comparable = ({
-      format,
-      width,
-      height,
-      size,
-      frames,
-      filename,
-      protected: locked,
-    }: UploadAnswer) => ({
-      format,
-      width,
-      height,
-      size,
-      frames,
-      filename,
-      locked,
-    });
-    expect(comparable(asRaw)).toEqual(comparable(asForm));
-    expect(comparable(asRaw)).toMatchObject({
-      format: 'jpeg',
-      width: 48,
-      height: 32,
-      filename: 'other "name".png',
-      locked: true,
-    });
-    for (const { raw_url } of [asForm, asRaw]) {
+    const { size } = asForm;
+    for (const { raw_url, ...told } of [asForm, asRaw]) {
+      expect(told).toMatchObject({
+        ...{ format: 'jpeg', width: 48, height: 32, size, frames: 1 },
+        ...{ filename: 'other "name".png', protected: true },
+      });
       expect(raw_url).toEndWith('.jpg');
       expect((await host.send(`${pathOf(raw_url)}?password=%5B1,2%5D`)).status).toBe(200);
     }
@@ -146,25 +129,17 @@ describe('an upload is refused', () => {
   const text = new TextEncoder().encode('this is not a picture, whatever it says');
 
   test.each([
-    ['an empty body', '', new Uint8Array(0), 400, 'invalid_parameter'],
-    ['what is not an image', '', text, 415, 'not_an_image'],
-    ['too many bytes', '', new Uint8Array(MAX_UPLOAD_BYTES + 1), 413, 'too_large'],
-  ] as [string, string, Uint8Array<ArrayBuffer>, number, string][])(
-    'for %s',
-    async (_name, query, body, status, code) => {
-      const before = (await host.files()).sort();
-      const answer = await host.send(`/api/upload?${query}`, { method: 'POST', body });
-      expect(answer.status).toBe(status);
-      expect(await json(answer)).toMatchObject({ success: false, code });
-      expect((await host.files()).sort()).toEqual(before);
-      expect(await host.temporaryFiles()).toEqual([]);
-    },
-  );
-
-  test('for an image that is cut off', async () => {
-    const answer = await host.send('/api/upload', { method: 'POST', body: png.slice(0, png.length / 2) });
-    expect(answer.status).toBe(422);
-    expect(await json(answer)).toMatchObject({ code: 'undecodable_image' });
+    ['an empty body', new Uint8Array(0), 400, 'invalid_parameter'],
+    ['what is not an image', text, 415, 'not_an_image'],
+    ['too many bytes', new Uint8Array(MAX_UPLOAD_BYTES + 1), 413, 'too_large'],
+    ['an image that is cut off', png.slice(0, png.length / 2), 422, 'undecodable_image'],
+  ] as [string, Uint8Array<ArrayBuffer>, number, string][])('for %s', async (_name, body, status, code) => {
+    const before = (await host.files()).sort();
+    const answer = await host.send('/api/upload', { method: 'POST', body });
+    expect(answer.status).toBe(status);
+    expect(await json(answer)).toMatchObject({ success: false, code });
+    expect((await host.files()).sort()).toEqual(before);
+    expect(await host.temporaryFiles()).toEqual([]);
   });
 
   test.each(['form', 'raw body'])('for faulty options of a %s, all named at once', async (mode) => {
@@ -185,6 +160,69 @@ describe('an upload is refused', () => {
     const fields = details.map(({ field }) => field).sort();
     expect(fields).toEqual(['format', 'max_height', 'max_width', 'strip_exif']);
     expect(await host.temporaryFiles()).toEqual([]);
+  });
+});
+
+describe('an upload that is sent again with its Idempotency-Key', () => {
+  const send = async (key: string, name: string, headers = {}, fields = {}) =>
+    host.send('/api/upload', { ...form(fields, png, name), headers: { 'idempotency-key': key, ...headers } });
+  const idOf = async (sent: Promise<Response>) => (await json<UploadAnswer>(await sent)).id;
+
+  test('is stored once, also if the first is still under way; another picture is another upload', async () => {
+    const key = 'a-key-of-this-test';
+    const [first, second, other] = [send(key, 'one.png'), send(key, 'one.png'), send(key, 'two.png')];
+    const answer = await json<UploadAnswer>(await first);
+    expect(await json<UploadAnswer>(await second)).toEqual(answer);
+    expect(await json<UploadAnswer>(await send(key, 'one.png'))).toEqual(answer);
+    expect(await idOf(other)).not.toBe(answer.id);
+    expect(await idOf(send(`${key}!`, 'one.png'))).not.toBe(answer.id);
+    const refused = await send('a key with spaces', 'one.png');
+    expect(await json(refused)).toMatchObject({
+      code: 'invalid_parameter',
+      details: [{ field: 'Idempotency-Key' }],
+    });
+  });
+
+  test('gives its delete token to nobody who has another token, or not that of the album', async () => {
+    const key = 'a-key-that-others-have-too';
+    const operator = await idOf(send(key, 'one.png', { authorization: 'Bearer admin-token' }));
+    expect(await idOf(send(key, 'one.png'))).not.toBe(operator);
+    const album = await json<Album>(await host.send('/api/albums', { method: 'POST' }));
+    const into = (headers: object) => send(key, 'one.png', headers, { album: album.id });
+    expect((await into({ 'x-album-token': album.token })).status).toBe(201);
+    expect((await into({})).status).toBe(400);
+  });
+
+  test('is tried again for a client that gets all pictures or none, and got none', async () => {
+    const busy = new AppError('busy', inEnglish('Too many pictures are being converted.'));
+    const convert = spyOn(host.codec, 'convert').mockRejectedValueOnce(busy);
+    const body = new FormData();
+    for (const name of ['1.png', '2.png']) body.append('list', new File([png], name));
+    const headers = { 'idempotency-key': 'a-key-of-this-test' };
+    const again = async () => json(await host.send('/picgo/upload', { method: 'POST', body, headers }));
+    const before = (await host.files()).length;
+    expect(await again()).toMatchObject({ success: false });
+    expect((await host.files()).length).toBe(before);
+    expect(await again()).toMatchObject({ success: true });
+    convert.mockRestore();
+  });
+
+  test('is stored by itself if the first fails in the midst, and waits no longer than its client', async () => {
+    const received = { files: [], fields: {}, dispose: async () => {} };
+    const storeOnce = createRepetitions<string>(() => 0);
+    const headers = { 'idempotency-key': 'k'.repeat(16) };
+    const leaving = new AbortController();
+    const send = (store: () => Promise<string>, { signal } = new AbortController()) =>
+      storeOnce(new Request('http://img.example/', { headers, signal }), '', received, store);
+    const midst = Promise.withResolvers<string>();
+    const first = send(() => midst.promise);
+    const second = send(async () => 'stored');
+    const third = send(async () => 'stored for nobody', leaving);
+    leaving.abort(new Error('the third has left'));
+    await expect(third).rejects.toThrow('the third has left');
+    midst.reject(new Error('the client has left'));
+    await expect(first).rejects.toThrow('the client has left');
+    expect(await second).toBe('stored');
   });
 });
 

@@ -234,6 +234,7 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
       body: JSON.stringify({ title: 'Harbour' }),
       headers: { 'content-type': 'application/json' },
     });
+    expect((await call('POST', '/api/albums')).status).toBe(201);
     const { id, token } = await json<{ id: string; token: string }>(made);
     const headers = { 'x-album-token': token };
     const body = (value: unknown) => ({

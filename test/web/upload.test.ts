@@ -9,6 +9,7 @@ import { startScanner } from '../support/scanner.ts';
 import { startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { shared } from '../support/shared.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
@@ -146,10 +147,15 @@ describe('a picture that is chosen', () => {
         await cardOf(page, name).getByRole('link', { name, exact: true }).waitFor();
         expect(await page.locator('.upload-card').count()).toBe(1);
         await page.locator('h2').first().click();
-        for (const text of ['http://127.0.0.1:9/words.png is a picture', 'http://127.0.0.1:9/none.png']) {
+        const paste = async (text: string) => {
           await page.evaluate((text) => navigator.clipboard.writeText(text), text);
           await page.keyboard.press('Control+V');
-        }
+        };
+        const nothing = page.getByText('The clipboard holds no picture.');
+        await paste('http://127.0.0.1:9/words.png is a picture');
+        await nothing.waitFor();
+        await paste('http://127.0.0.1:9/none.png');
+        await nothing.waitFor({ state: 'hidden' });
         await page.locator('#failures').getByText('none.png').waitFor();
         expect(await page.getByText('words.png').count()).toBe(0);
       },
@@ -425,6 +431,23 @@ describe('an upload under way', () => {
       await cardOf(page, 'cut.jpg').locator('.copy-link').waitFor();
     });
     expect(await found('cut.jpg')).toBe(1);
+  });
+
+  test('is stored once if its answer was lost on the way', async () => {
+    await visitFar(
+      '/',
+      async (page) => {
+        await page.getByLabel('Who can see it').selectOption('public');
+        relay.slow(500);
+        await choose(page, file('twice.png'));
+        await until(async () => (await found('twice.png')) === 1);
+        relay.cut();
+        relay.open();
+        await cardOf(page, 'twice.png').locator('.copy-link').waitFor();
+      },
+      { expected: SPOILT },
+    );
+    expect(await found('twice.png')).toBe(1);
   });
 
   test('is tried again by a button where the server stays away, with the form as it was', async () => {

@@ -12,7 +12,7 @@ const THUMBNAIL_WIDTH = 320;
 const NAMED = /(?:^|\/)([0-9A-Za-z]{12})(?:\.\w+|([0-9A-Za-z]{32}))?$/;
 
 interface HostOptions {
-  service: Pick<ImageService, 'remove' | 'takeBack'>;
+  service: Pick<ImageService, 'remove'>;
   intake: Intake;
   /** Path under which clients reach the image host. */
   basePath: string;
@@ -36,15 +36,10 @@ export function createHost({ service, intake, basePath, mayWrite }: HostOptions)
 
   const store: Host['store'] = async (call, taking) => {
     const base = call.context.origin + basePath;
-    const { outcomes, fields } = await intake.take(call, taking);
-    const stored = outcomes.flatMap((outcome) => ('uploaded' in outcome ? [outcome.uploaded] : []));
-    const failed = outcomes.find((outcome) => 'fault' in outcome);
-    if (failed) {
-      // The client will not get these links, so nobody could delete the images.
-      await Promise.all(stored.map(service.takeBack));
-      throw failed.fault;
-    }
-    return { shared: stored.map((uploaded) => share(base, uploaded)), fields };
+    // Their answers have no place for a picture that fails.
+    const { outcomes, fields } = await intake.take(call, { ...taking, whole: true });
+    const shared = outcomes.flatMap((one) => ('uploaded' in one ? [share(base, one.uploaded)] : []));
+    return { shared, fields };
   };
 
   const remove: Host['remove'] = async ({ request, context }, named, token = null) => {

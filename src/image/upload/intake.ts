@@ -13,6 +13,7 @@ import { cleanFilename } from './filename.ts';
 import { type FromUrl, fetchOrdered } from './from-url.ts';
 import { createJoining, type Joining } from './joining.ts';
 import type { BeforePicture } from './multipart.ts';
+import { createRepetitions } from './repetitions.ts';
 import { demandOne, type Outcome, type Uploaded } from './storing.ts';
 import {
   noImage,
@@ -51,6 +52,8 @@ export interface Taking {
   judge?: (fields: Readonly<Record<string, string>>) => Promise<void>;
   /** How a guest's pictures join the album of the invitation. Guests choose no options. */
   guest?: Joining;
+  /** True if no picture is stored unless all are. */
+  whole?: boolean;
 }
 
 /** What the pictures of one request have in common. */
@@ -60,10 +63,11 @@ interface Storage {
   signal: AbortSignal;
   /** What has been stored so far. */
   stored: Uploaded[];
+  whole: boolean | undefined;
 }
 
 interface IntakeOptions {
-  service: Pick<ImageService, 'limits' | 'folder' | 'admit' | 'upload' | 'takeBack'>;
+  service: Pick<ImageService, 'limits' | 'folder' | 'now' | 'admit' | 'upload' | 'takeBack'>;
   albums: Pick<Albums, 'demandRoom' | 'append'>;
   /** Counts one more upload of a client, by its address. Rejects with `rate_limited`. Default: unlimited. */
   countUpload?: ((peer: string) => Promise<void>) | undefined;
@@ -72,6 +76,8 @@ interface IntakeOptions {
 }
 
 export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOptions) {
+  const storeOnce = createRepetitions<Outcome[]>(service.now);
+
   async function storeOne(file: ReceivedFile, { options, from, signal, stored }: Storage): Promise<Uploaded> {
     const { filename, album: _, albumToken: __, ...wanted } = options;
     if (file.size === 0) throw noImage('image', file.filename);
@@ -94,7 +100,7 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         if (index > 0) await countUpload?.(storage.from.peer);
         outcomes[index] = { uploaded: await storeOne(file, storage) };
       } catch (error) {
-        if (!(error instanceof AppError)) throw error;
+        if (storage.whole || !(error instanceof AppError)) throw error;
         outcomes[index] = { filename: file.filename, fault: error };
       }
     });
@@ -104,12 +110,12 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
 
   return {
     /**
-     * Stores the pictures of a request. If one of several fails, the others are stored; if all fail, it rejects with
-     * the error of the first. If it rejects, nothing stays stored, as nobody would get the delete tokens; so it is if
-     * the client has left. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and like
-     * the service.
+     * Stores the pictures of a request. If one of several fails, the others are stored, unless `whole`; if all fail, it
+     * rejects with the error of the first. If it rejects, nothing stays stored, as nobody would get the delete tokens;
+     * so it is if the client has left. What was stored for an equal request with the same `Idempotency-Key` is returned
+     * again. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and like the service.
      */
-    async take(call: Caller, { shape, optionsOf, urlOf, judge, guest }: Taking = {}): Promise<Taken> {
+    async take(call: Caller, { shape, optionsOf, urlOf, judge, guest, whole }: Taking = {}): Promise<Taken> {
       const { request, context } = call;
       const { maxUploadBytes: maxBytes } = service.limits;
       // Read now, because the address is only available while the connection is open.
@@ -143,24 +149,27 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         const url = (await urlOf?.(received)) ?? null;
         const sent = url === null ? null : { url, fields: received.fields };
         const order = shape ? sent : await readUrlOrder(request, received);
-        if (order !== null) {
-          await judgeOnce?.(order.fields);
-          // Created after the token was judged, because a token may pay.
-          const from = { peer, payer: context.payer, admin, holder: context.holder };
-          taken = await fetchOrdered(order, { from, fromUrl, service, signal });
-        }
-        const { files, fields } = taken;
-        const options = optionsIn(fields);
-        const [only, ...others] = files;
-        if (!only) return { outcomes: [], fields };
+        const { fields } = order ?? received;
+        if (order === null && received.files.length === 0) return { outcomes: [], fields };
         await judgeOnce?.(fields);
+        const options = optionsIn(fields);
         await joining.demand(options);
-        const storage = { options, from: { peer, identity, payer: context.payer }, signal, stored };
-        const outcomes =
-          others.length > 0 ? await storeAll(files, storage) : [{ uploaded: await storeOne(only, storage) }];
-        const joined = await joining.join(outcomes, options.album);
-        signal.throwIfAborted();
-        return { outcomes: joined, fields };
+        // Read after the token was judged, because a token may pay.
+        const from = { peer, identity, admin, payer: context.payer, holder: context.holder };
+        const holder = from.holder?.id ?? (admin ? 'admin' : '');
+        const outcomes = await storeOnce(request, holder, received, async () => {
+          if (order !== null) taken = await fetchOrdered(order, { from, fromUrl, service, signal });
+          const [only, ...others] = taken.files;
+          const storage = { options, from, signal, stored, whole };
+          const made =
+            only && others.length === 0
+              ? [{ uploaded: await storeOne(only, storage) }]
+              : await storeAll(taken.files, storage);
+          const joined = await joining.join(made, options.album);
+          signal.throwIfAborted();
+          return joined;
+        });
+        return { outcomes, fields };
       } catch (error) {
         // First, because only what is in the album counts.
         await joining.undo?.(stored.map(({ image }) => image.id)).catch(() => {});

@@ -30,10 +30,15 @@ export class LinkedFile extends File {
   }
 }
 
+/** The fields of an upload, for each try. By `key`, the server knows what it has stored although its answer was lost. */
+export class Body extends FormData {
+  key = crypto.getRandomValues(new Uint32Array(4)).join('-');
+}
+
 /**
  * Sends one file. A lost connection is retried once when the network is back. Returns a function that cancels it.
  * @param {HTMLFormElement} form with the URL and the names of the fields
- * @param {FormData} body
+ * @param {Body} body
  * @param {Course} course
  */
 export function sendFile(form, body, course) {
@@ -49,6 +54,7 @@ export function sendFile(form, body, course) {
     const sending = new XMLHttpRequest();
     sending.open('POST', form.action);
     sending.setRequestHeader('accept', 'application/json');
+    sending.setRequestHeader('idempotency-key', body.key);
     if (token !== '') sending.setRequestHeader('authorization', `Bearer ${token}`);
     sending.responseType = 'json';
     sending.upload.addEventListener('progress', ({ loaded, total }) => course.sent(loaded / total));
@@ -120,7 +126,7 @@ export function tokenOf(form) {
  * @param {File} file
  */
 export function bodyOf(form, file) {
-  const body = new FormData(form);
+  const body = new Body(form);
   if (album) {
     body.set('album', album.id);
     body.set('album_token', album.token);

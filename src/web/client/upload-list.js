@@ -66,7 +66,7 @@ export function addFiles(form, files, pasted) {
 /**
  * @param {HTMLFormElement} form
  * @param {File} file
- * @param {FormData} [body] of an earlier try. Default: from the form as it is
+ * @param {import('./sending.js').Body} [body] of an earlier try. Default: from the form as it is
  * @returns {Upload}
  */
 function uploadOf(form, file, body = bodyOf(form, file)) {

@@ -103,5 +103,7 @@ document.addEventListener('paste', ({ clipboardData, target }) => {
   const pasted = picturesIn(clipboardData);
   const isLink = form.dataset.fromUrl !== undefined && /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
   if (pasted.length === 0 && isLink) pasted.push(new LinkedFile(text));
-  take(pasted, true);
+  if (pasted.length > 0) return take(pasted, true);
+  held.textContent = say('nothingPasted');
+  held.hidden = false;
 });

@@ -166,6 +166,7 @@ export const scripts = {
     albumFull: 'There is no room for it in the album.',
     tokenRefused: 'Uploading here requires a valid token.',
     connectionLost: 'The connection was lost.',
+    nothingPasted: 'The clipboard holds no picture.',
     publicLimited: 'A picture with limited views cannot be in the gallery.',
     notAllowed: '{label}: this server does not allow that choice.',
     held: {

@@ -155,6 +155,7 @@ export const scripts: Words['scripts'] = {
     albumFull: '相册已没有空位。',
     tokenRefused: '在此上传需要有效的令牌。',
     connectionLost: '连接已中断。',
+    nothingPasted: '剪贴板中没有图片。',
     publicLimited: '限制查看次数的图片不能显示在图库中。',
     notAllowed: '{label}：此服务器不允许该选项。',
     held: { other: '请更正标出的字段，随后将上传 # 张图片。' },

@@ -1,0 +1,49 @@
+import { inEnglish, invalidParameter } from '../../errors.ts';
+import { createAbortable } from '../../lib/abortable.ts';
+import { createAnswerCache } from '../../lib/answer-cache.ts';
+import { sha256 } from '../../lib/secret.ts';
+import type { Received } from './upload.ts';
+
+/** Longer than clients go on trying, in ms. */
+const KEPT_MS = 10 * 60_000;
+const MOST_KEPT = 1000;
+/** What others do not use by chance. */
+const KEY = /^[\x21-\x7e]{16,255}$/;
+
+/**
+ * Keeps an upload from being stored again if its answer was lost and it is sent again. A client marks such requests with
+ * an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header). Only this copy of the server knows of them.
+ * `now`: ms since any moment.
+ */
+export function createRepetitions<T>(now: () => number) {
+  const answers = createAnswerCache<T>({ lifeMs: KEPT_MS, most: MOST_KEPT, now });
+
+  async function once(upload: string, signal: AbortSignal, store: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    let isFirst = false;
+    const answer = answers.get(upload, () => {
+      isFirst = true;
+      return store();
+    });
+    if (isFirst) return answer;
+    const waiting = createAbortable();
+    signal.addEventListener('abort', () => waiting.stop(signal.reason));
+    // One that failed, perhaps because its client had left, is tried again.
+    return waiting.wait(answer.catch(() => once(upload, signal, store)));
+  }
+
+  /**
+   * Returns what `store` returned for an equal request with the same key in the last 10 minutes, or calls it. `holder`:
+   * whose token was sent. The address does not count: that of a phone changes when its connection is lost.
+   * @throws {AppError} `invalid_parameter` for a key that is too short.
+   */
+  return (request: Request, holder: string, received: Received, store: () => Promise<T>): Promise<T> => {
+    const { url, headers, signal } = request;
+    const key = headers.get('idempotency-key');
+    if (key === null) return store();
+    if (!KEY.test(key))
+      throw invalidParameter('Idempotency-Key', inEnglish('It has 16 to 255 characters without spaces.'));
+    const files = received.files.map(({ filename, hash }) => [filename, hash]);
+    return once(sha256(JSON.stringify([key, holder, url, received.fields, files])), signal, store);
+  };
+}
