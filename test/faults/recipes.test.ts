@@ -45,8 +45,8 @@ export const command = defineCommand({
     ],
     [
       'src/proxy/routes.ts',
-      'async function plant({ service }: Shared): Promise<Response> {\n  return json({ planted: (await service.stats()).planted }, NO_STORE);\n}\n\n',
-      'async function showFilters(',
+      'async function plant({ service }: Shared): Promise<Response> {\n  return unkept({ planted: (await service.stats()).planted });\n}\n\n',
+      'async function showProxy(',
     ],
   ],
   'Adding a statistic of the pool': [
