@@ -151,8 +151,10 @@ describe('a picture that is chosen', () => {
         expect(await page.locator('.upload-card').count()).toBe(1);
         await page.locator('h2').first().click();
         const nothing = page.getByText('The clipboard holds no picture.');
+        await page.locator('footer').scrollIntoViewIfNeeded();
         await paste('http://127.0.0.1:9/words.png is a picture');
         await nothing.waitFor();
+        expect(await nothing.evaluate((said) => said.getBoundingClientRect().top)).toBeGreaterThan(0);
         await paste('http://127.0.0.1:9/none.png');
         await nothing.waitFor({ state: 'hidden' });
         await page.locator('#failures').getByText('none.png').waitFor();

@@ -103,4 +103,5 @@ document.addEventListener('paste', ({ clipboardData, target }) => {
   if (pasted.length + waiting.length > 0) return take(pasted, true);
   held.textContent = say('nothingPasted');
   held.hidden = false;
+  held.scrollIntoView({ block: 'nearest' });
 });
