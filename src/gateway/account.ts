@@ -22,7 +22,8 @@ export class Account implements Witness {
   readonly #options: AccountOptions;
   #open = 0;
   #paid = 0;
-  #empty = false;
+  /** How long the quota stays used up, in ms; `null` while it is not. */
+  #emptyMs: number | null = null;
   #asking: Promise<void> | null = null;
 
   constructor(id: string, options: AccountOptions) {
@@ -49,11 +50,9 @@ export class Account implements Witness {
   /** Rejects with `too_many_connections` while the quota is used up. */
   async demandQuota(): Promise<void> {
     if (this.quota !== null && this.#paid <= 0) await this.#pay(this.quota);
-    if (this.quota === null || !this.#empty) return;
-    throw new GatewayFault(
-      'too_many_connections',
-      'The quota of this token is used up: --quota of picpool token create.',
-    );
+    if (this.quota === null || this.#emptyMs === null) return;
+    const said = 'The quota of this token is used up: --quota of picpool token create.';
+    throw new GatewayFault('too_many_connections', said, this.#emptyMs);
   }
 
   /** Counts bytes. Returns false once the quota is used up. */
@@ -62,7 +61,7 @@ export class Account implements Witness {
     if (this.quota === null) return true;
     this.#paid -= bytes;
     if (this.#paid <= 0) this.#pay(this.quota);
-    return !this.#empty;
+    return this.#emptyMs === null;
   }
 
   #pay(quota: Bucket): Promise<void> {
@@ -73,10 +72,11 @@ export class Account implements Witness {
   }
 
   async #take(quota: Bucket): Promise<void> {
+    const { limiter } = this.#options;
     const step = Math.min(STEP, quota.capacity);
     try {
-      const { allowed } = await this.#options.limiter.take(`gateway-bytes ${this.id}`, quota, step);
-      this.#empty = !allowed;
+      const { allowed, retryAfterMs } = await limiter.take(`gateway-bytes ${this.id}`, quota, step);
+      this.#emptyMs = allowed ? null : retryAfterMs;
       if (allowed) this.#paid += step;
     } catch {
       // A store that does not respond must not cut tunnels.

@@ -82,20 +82,18 @@ export function createAdmit(settings: AdmitOptions): Admit {
       await calm?.countWrong(peer);
       throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     }
-    if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {
-      throw new GatewayFault(
-        'too_many_connections',
-        'The rate of this token is used up: --rate of picpool token create.',
-      );
-    }
-    return pass;
+    if (pass.rate === null) return pass;
+    const { allowed, retryAfterMs } = await limiter.take(`gateway ${pass.id}`, pass.rate);
+    if (allowed) return pass;
+    const said = 'The rate of this token is used up: --rate of picpool token create.';
+    throw new GatewayFault('too_many_connections', said, retryAfterMs);
   }
 
   async function withToken(login: LoginParts, options: UserOptions, peer: string): Promise<Admission> {
     const pass = await passOf(login.password, peer).catch((error: unknown) => {
       if (error instanceof GatewayFault) throw error;
       if (error instanceof AppError && error.code === 'rate_limited')
-        throw new GatewayFault('too_many_connections', error.message);
+        throw new GatewayFault('too_many_connections', error.message, error.retryAfterMs);
       throw new GatewayFault('unavailable', 'Tokens cannot be checked at the moment; try again later.');
     });
     const admitted = admission(pass.id, pass.quota, options);

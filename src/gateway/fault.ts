@@ -27,11 +27,13 @@ const MOST_REASON = 200;
 /** Ends the work for a client, who sees its message. */
 export class GatewayFault extends Error {
   readonly refusal: Refusal;
+  readonly retryAfterMs: number | undefined;
 
-  constructor(refusal: Refusal, sentence: string) {
+  constructor(refusal: Refusal, sentence: string, retryAfterMs?: number) {
     super(sentence);
     this.name = 'GatewayFault';
     this.refusal = refusal;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -84,15 +86,16 @@ export const SOCKS4_VOICE: Voice = { ...HTTP_VOICE, no: () => Buffer.from([0, 91
  * Returns the whole HTTP answer, after which the connection ends. The status line also has the reason: it is all that
  * most clients show of a refused CONNECT.
  */
-export function refusalAnswer({ refusal, message }: GatewayFault): Buffer {
+export function refusalAnswer({ refusal, message, retryAfterMs }: GatewayFault): Buffer {
   const [status, error] = FORMS[refusal];
   const login = refusal === 'login_required' ? 'Proxy-Authenticate: Basic realm="picpool"\r\n' : '';
+  const wait = retryAfterMs ? `Retry-After: ${Math.ceil(retryAfterMs / 1000)}\r\n` : '';
   const reason = message.replace(/[^ -~]/g, '?').slice(0, MOST_REASON);
   const body = `${message}\n`;
   return Buffer.from(
     `HTTP/1.1 ${status} ${reason}\r\nX-Picpool-Error: ${refusal}\r\n` +
       `Proxy-Status: picpool; error=${error}; details="${reason.replace(/["\\]/g, '\\$&')}"\r\n` +
-      `${login}Content-Type: text/plain; charset=utf-8\r\n` +
+      `${login}${wait}Content-Type: text/plain; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n${body}`,
   );
 }

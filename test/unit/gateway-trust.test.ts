@@ -33,10 +33,10 @@ async function startWorld({
   };
   const request = (method: string, body = '') =>
     `${method} http://a.example:${site.ports.http}/ HTTP/1.1\r\nProxy-Authorization: Basic ${btoa('a:token')}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
+  const answer = async (method = 'GET', body = '') => (await talk(gateway, request(method, body))).text;
   /** Returns the status line, or nothing if the connection was cut. */
-  const ask = async (method = 'GET', body = '') =>
-    (await talk(gateway, request(method, body))).text.split('\r\n')[0] ?? '';
-  return { gateway, site, open, ask };
+  const ask = async (...sent: Parameters<typeof answer>) => (await answer(...sent)).split('\r\n')[0] ?? '';
+  return { gateway, site, open, answer, ask };
 }
 
 test('a gateway that cannot listen at another address goes on where it was', async () => {
@@ -46,21 +46,19 @@ test('a gateway that cannot listen at another address goes on where it was', asy
   expect(await ask()).toBe('HTTP/1.1 200 OK');
 });
 
-test('a quota covers all connections and both directions, and its user is told', async () => {
-  const quota = { capacity: 100_000, perSecond: 0 };
-  const { ask } = await startWorld({
-    withTokens: true,
-    verify: async (token) => ({ id: token, rate: null, quota }),
-  });
+test('a quota covers all connections and both directions, and like a rate says until when it is used up', async () => {
+  const rate = { capacity: 13, perSecond: 0.001 };
+  const quota = { capacity: 100_000, perSecond: 1 };
+  const { answer, ask } = await startWorld({ withTokens: true, verify: async (id) => ({ id, rate, quota }) });
   const body = 'x'.repeat(30_000);
-  const answers: string[] = [];
-  for (let n = 0; n < 12; n++) answers.push(await ask('POST', body));
-  const served = answers.filter((line) => line.includes('200')).length;
+  let served = 0;
+  for (let n = 0; n < 12; n++) if ((await ask('POST', body)).includes('200')) served++;
   expect(served).toBeGreaterThan(1);
   expect(served).toBeLessThan(8);
-  expect(answers.at(-1)).toBe(
-    'HTTP/1.1 503 The quota of this token is used up: --quota of picpool token create.',
-  );
+  for (const name of ['quota', 'rate']) {
+    const said = `503 The ${name} of this token is used up: --${name} of picpool token create\\.\r`;
+    expect(await answer()).toMatch(new RegExp(`${said}[^]*\r\nRetry-After: [1-9]`));
+  }
 });
 
 test('strangers from however many networks cannot take all connections, and give theirs back', async () => {

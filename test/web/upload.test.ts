@@ -137,23 +137,24 @@ describe('a picture that is chosen', () => {
     await visit(
       '/',
       async (page) => {
-        await page.evaluate((text) => navigator.clipboard.writeText(text), address);
-        await page.getByLabel('Views').focus();
-        await page.keyboard.press('Control+V');
-        await page.getByLabel('Views').fill('');
-        // Where pictures are chosen, nothing is typed.
-        await page.locator('#file').focus();
-        await page.keyboard.press('Control+V');
-        await cardOf(page, name).getByRole('link', { name, exact: true }).waitFor();
-        expect(await page.locator('.upload-card').count()).toBe(1);
-        await page.locator('h2').first().click();
         const paste = async (text: string) => {
           await page.evaluate((text) => navigator.clipboard.writeText(text), text);
           await page.keyboard.press('Control+V');
         };
+        await page.getByLabel('Views').focus();
+        await paste(address);
+        await page.getByLabel('Views').fill('');
+        // Where pictures are chosen, nothing is typed.
+        await page.locator('#file').focus();
+        await paste(address);
+        await cardOf(page, name).getByRole('link', { name, exact: true }).waitFor();
+        expect(await page.locator('.upload-card').count()).toBe(1);
+        await page.locator('h2').first().click();
         const nothing = page.getByText('The clipboard holds no picture.');
+        await page.locator('footer').scrollIntoViewIfNeeded();
         await paste('http://127.0.0.1:9/words.png is a picture');
         await nothing.waitFor();
+        expect(await nothing.evaluate((said) => said.getBoundingClientRect().top)).toBeGreaterThan(0);
         await paste('http://127.0.0.1:9/none.png');
         await nothing.waitFor({ state: 'hidden' });
         await page.locator('#failures').getByText('none.png').waitFor();
@@ -317,8 +318,9 @@ describe('what cannot be uploaded', () => {
       await page.getByLabel('Maximum width').fill('0');
       await page.getByText('More options').click();
       await choose(page, file('patient.png'));
-      await page.getByText('Correct the marked field, and your picture will be uploaded.').waitFor();
       expect(await focused(page)).toBe('max_width');
+      await page.evaluate(() => document.dispatchEvent(new Event('paste')));
+      await page.getByText('Correct the marked field, and your picture will be uploaded.').waitFor();
       const said = await page
         .getByLabel('Maximum width')
         .evaluate((field: HTMLInputElement) => field.validationMessage);

@@ -217,10 +217,9 @@ function mayTakeFocus(element) {
 
 /** @param {Upload} upload */
 function copyWhenDone(upload) {
-  /** @type {Promise<string>} */
-  const link = new Promise((resolve, reject) => {
-    upload.settle = (text) => (text === null ? reject(new Error('there is no link')) : resolve(text));
-  });
+  /** @type {PromiseWithResolvers<string>} */
+  const { promise: link, resolve, reject } = Promise.withResolvers();
+  upload.settle = (text) => (text === null ? reject(new Error('there is no link')) : resolve(text));
   // If the browser does not allow it, the button does it.
   copyLater(link).then(
     () => upload.card.copied(),

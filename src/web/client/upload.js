@@ -79,9 +79,6 @@ takeChosen();
 form.addEventListener('change', ({ target }) => target !== input && waiting.length > 0 && take([]));
 form.addEventListener('submit', (event) => event.preventDefault());
 
-/** @param {DataTransfer | null} data */
-const picturesIn = (data) => [...(data?.files ?? [])];
-
 document.addEventListener('dragover', (event) => {
   if (!event.dataTransfer?.types.includes('Files')) return;
   event.preventDefault();
@@ -94,16 +91,17 @@ document.addEventListener('drop', (event) => {
   if (!event.dataTransfer?.types.includes('Files')) return;
   event.preventDefault();
   zone.classList.remove('over');
-  take(picturesIn(event.dataTransfer));
+  take(event.dataTransfer.files);
 });
 document.addEventListener('paste', ({ clipboardData, target }) => {
   const text = clipboardData?.getData('text/plain').trim() ?? '';
   // Text of a document often comes with its picture. Where somebody types, the text is meant.
   if (text !== '' && target instanceof Element && target.matches(':read-write')) return;
-  const pasted = picturesIn(clipboardData);
+  const pasted = [...(clipboardData?.files ?? [])];
   const isLink = form.dataset.fromUrl !== undefined && /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
   if (pasted.length === 0 && isLink) pasted.push(new LinkedFile(text));
-  if (pasted.length > 0) return take(pasted, true);
+  if (pasted.length + waiting.length > 0) return take(pasted, true);
   held.textContent = say('nothingPasted');
   held.hidden = false;
+  held.scrollIntoView({ block: 'nearest' });
 });
