@@ -6,7 +6,7 @@ import type { Ask, PostgresConnection } from './connection.ts';
 /**
  * `Locks` as rows that expire by the server's clock. Tokens follow that clock in microseconds, so that they also grow
  * if the server has lost its data. An owner that asks again, because the answer was lost, gets a new token.
- * Nor is a row believed whose end is further away than its lease is long: that clock was set back, and the holder may be dead.
+ * A row that ends more than a minute beyond its lease is not believed: that clock was set back, and the holder may be dead.
  */
 export function createPostgresLocks({ table, ask }: PostgresConnection): Locks {
   const locks = table('locks');

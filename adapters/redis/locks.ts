@@ -4,9 +4,9 @@ import { type Fence, type Locks, outdated } from '../../src/lib/locks.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
- * KEYS: the lock, the last token. ARGV: owner, ttl in ms. Returns the token, or 0 if another owner holds the lock; not for more than a
- * minute beyond the ttl, for then the server's clock was set back, and the holder may be dead. Tokens follow that clock in microseconds,
- * so that they also grow if the server has lost its data. An owner that asks again, because the answer was lost, gets a new token. The lock
+ * KEYS: the lock, the last token. ARGV: owner, ttl in ms. Returns the token, or 0 if another owner holds the lock. One that ends more than a
+ * minute beyond the ttl is not believed: the server's clock was set back, and the holder may be dead. Tokens follow that clock in
+ * microseconds, so that they also grow if the server has lost its data. An owner that asks again, because the answer was lost, gets a new token. The lock
  * is deleted first, because a script may go on to write in a Redis whose memory is full only after it has written something that frees
  * memory: the cleanup needs the lock.
  */

@@ -2,8 +2,8 @@ import { realpathSync, statSync } from 'node:fs';
 import { type Message, message } from '../../src/errors.ts';
 
 /**
- * Watches whether an open database file, and its log and the index of that next to the file that a link points to, keep their names.
- * SQLite continues with files that were removed or replaced, and what is written to them is lost with the process; without the same index,
+ * Watches whether an open database file keeps its name, and so do its log and the log's index, which stand beside the file even if `path`
+ * is a link to it. SQLite continues with files that were removed or replaced, and what is written to them is lost with the process; without the same index,
  * two processes overwrite each other's part of the log. Returns functions that return what is wrong with each, for the operator, or `null`.
  */
 export function watchPresence(path: string) {

@@ -65,7 +65,7 @@ interface Shared extends Pick<AlbumRoutesOptions, 'albums' | 'basePath'> {
   pages: ReturnType<typeof createAlbumPages>;
 }
 
-/** An album without options needs no body. Deno has a stream also for none. */
+/** An album without options needs no body, for which Deno has a stream all the same. */
 const newAlbum = {
   schema: albumBody,
   read: async (request: Request): Promise<AlbumWish> => {
