@@ -193,6 +193,16 @@ describe('an upload that is sent again with its Idempotency-Key', () => {
     expect((await into({})).status).toBe(400);
   });
 
+  test('is stored again, once, if its picture was deleted', async () => {
+    const again = () => idOf(send('a-key-of-a-deleted-picture', 'gone.png'));
+    const first = await again();
+    const admin = { authorization: 'Bearer admin-token' };
+    await host.send(`/api/delete/${first}`, { method: 'DELETE', headers: admin });
+    const [second, same] = await Promise.all([again(), again()]);
+    expect([second === first, same, await again()]).toEqual([false, second, second]);
+    expect((await host.send(`/i/${second}`)).status).toBe(200);
+  });
+
   test('is tried again for a client that gets all pictures or none, and got none', async () => {
     const busy = new AppError('busy', inEnglish('Too many pictures are being converted.'));
     const convert = spyOn(host.codec, 'convert').mockRejectedValueOnce(busy);
@@ -209,11 +219,14 @@ describe('an upload that is sent again with its Idempotency-Key', () => {
 
   test('is stored by itself if the first fails in the midst, and waits no longer than its client', async () => {
     const received = { files: [], fields: {}, dispose: async () => {} };
-    const storeOnce = createRepetitions<string>(() => 0);
+    const { once } = createRepetitions<string>(
+      () => 0,
+      async () => true,
+    );
     const headers = { 'idempotency-key': 'k'.repeat(16) };
     const leaving = new AbortController();
     const send = (store: () => Promise<string>, { signal } = new AbortController()) =>
-      storeOnce(new Request('http://img.example/', { headers, signal }), '', received, store);
+      once(new Request('http://img.example/', { headers, signal }), '', received, store);
     const midst = Promise.withResolvers<string>();
     const first = send(() => midst.promise);
     const second = send(async () => 'stored');
