@@ -76,16 +76,7 @@ interface IntakeOptions {
 }
 
 export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOptions) {
-  /** What its uploader has let expire or shown as often as wished counts as there, and so does what is in review. */
-  async function isThere(outcome: Outcome): Promise<boolean> {
-    if (!('uploaded' in outcome)) return false;
-    const { image, inReview = false } = outcome.uploaded;
-    return inReview || service.find(image.id).then(Boolean, ({ code }) => code !== 'not_found');
-  }
-
-  const repetitions = createRepetitions<Outcome[]>(service.now, async (outcomes) =>
-    (await Promise.all(outcomes.map(isThere))).includes(true),
-  );
+  const repetitions = createRepetitions(service.now, (outcomes: Outcome[]) => isLeft(outcomes, service));
 
   async function storeOne(file: ReceivedFile, { options, from, signal, stored }: Storage): Promise<Uploaded> {
     const { filename, album: _, albumToken: __, ...wanted } = options;
@@ -206,6 +197,19 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
  * same way.
  */
 export type Intake = ReturnType<typeof createIntake>;
+
+/**
+ * Reports whether any of the pictures was not deleted. What has expired or was shown as often as its uploader wished counts
+ * as there, and so does what was held for review.
+ */
+async function isLeft(outcomes: readonly Outcome[], { find }: Pick<ImageService, 'find'>): Promise<boolean> {
+  const isThere = async (outcome: Outcome) => {
+    if (!('uploaded' in outcome)) return false;
+    const { image, inReview = false } = outcome.uploaded;
+    return inReview || find(image.id).then(Boolean, ({ code }) => code !== 'not_found');
+  };
+  return (await Promise.all(outcomes.map(isThere))).includes(true);
+}
 
 function onlyOnce(judge: Taking['judge']): Taking['judge'] {
   let judged: Promise<void> | undefined;
