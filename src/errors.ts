@@ -114,6 +114,9 @@ export class AppError extends Error {
   }
 }
 
+/** Returns what a caller has sent, or how it is called, cut to a length that fits a message. */
+export const cutSent = (sent: string): string => (sent.length > 60 ? `${sent.slice(0, 57)}...` : sent);
+
 /** Returns an `invalid_parameter` error about a single field. */
 export function invalidParameter(field: string, message: Said): AppError {
   return new AppError('invalid_parameter', message, { details: [{ field, message }] });
