@@ -60,9 +60,10 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
   }, 180_000);
 
   afterAll(async () => {
-    expect(await temporaryFiles()).toEqual([]);
-    expect(contract.untouched('Image host')).toEqual([]);
+    const left = await temporaryFiles();
     expect(await server.stop()).toBe(0);
+    expect(left).toEqual([]);
+    expect(contract.untouched('Image host')).toEqual([]);
   });
 
   test.each(['multipart', 'raw'])(

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { command, find, startProgram } from '../support/stores/services.ts';
 
@@ -22,4 +23,16 @@ test('a program whose port another takes first is started on another, and nobody
   expect(await command(service.port, 'PING')).toBe('+PONG\r\n');
   await service.stop();
   for (const other of others) other.close();
+});
+
+test('a program that does not become ready is ended, and leaves no folder', async () => {
+  const redis = await find('redis-server', "Debian's package redis-server");
+  let started = { folder: '', port: 0 };
+  const starting = startProgram((port) => [redis, '--port', `${port}`, '--bind', '127.0.0.1', '--save', ''], {
+    prepare: async (folder, port) => void (started = { folder, port }),
+    ready: () => Promise.reject(new Error('not ready')),
+  });
+  await expect(starting).rejects.toThrow('not ready');
+  await expect(command(started.port, 'PING')).rejects.toThrow();
+  expect(existsSync(started.folder)).toBe(false);
 });
