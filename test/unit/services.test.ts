@@ -27,9 +27,9 @@ test('a program whose port another takes first is started on another, and nobody
 
 test('a program that does not become ready is ended, and leaves no folder', async () => {
   const redis = await find('redis-server', "Debian's package redis-server");
-  let started = { folder: '', port: 0 };
+  const started = { folder: '', port: 0 };
   const starting = startProgram((port) => [redis, '--port', `${port}`, '--bind', '127.0.0.1', '--save', ''], {
-    prepare: async (folder, port) => void (started = { folder, port }),
+    prepare: async (folder, port) => Object.assign(started, { folder, port }),
     ready: () => Promise.reject(new Error('not ready')),
   });
   await expect(starting).rejects.toThrow('not ready');
