@@ -57,7 +57,9 @@ export function toAppError(error: unknown): AppError {
   if (code === 'PARSE')
     return new AppError('invalid_body', 'The body cannot be read as JSON.', { cause: error });
   if (code === 'VALIDATION') {
-    const details = uniqueByField(all.map((fault) => explainFault(fault)));
+    const explained = all.map((fault) => explainFault(fault));
+    const fields = explained.map(({ field }) => field);
+    const details = explained.filter(({ field }, index) => fields.indexOf(field) === index);
     const sentence = details.map(({ field, message }) => `${field} ${message}`).join('; ');
     return new AppError(
       type === 'body' ? 'invalid_body' : 'invalid_parameter',
@@ -66,10 +68,6 @@ export function toAppError(error: unknown): AppError {
     );
   }
   return new AppError('internal', 'Something went wrong on the server.', { cause: error });
-}
-
-function uniqueByField(details: ErrorDetail[]): ErrorDetail[] {
-  return details.filter(({ field }, index) => details.findIndex((other) => other.field === field) === index);
 }
 
 /** Returns the error envelope, which is the same on every path. */

@@ -203,12 +203,11 @@ export type Intake = ReturnType<typeof createIntake>;
  * as there, and so does what was held for review.
  */
 async function isLeft(outcomes: readonly Outcome[], { find }: Pick<ImageService, 'find'>): Promise<boolean> {
-  const isThere = async (outcome: Outcome) => {
-    if (!('uploaded' in outcome)) return false;
-    const { image, inReview = false } = outcome.uploaded;
-    return inReview || find(image.id).then(Boolean, ({ code }) => code !== 'not_found');
-  };
-  return (await Promise.all(outcomes.map(isThere))).includes(true);
+  const stored = outcomes.flatMap((outcome) => ('uploaded' in outcome ? [outcome.uploaded] : []));
+  const left = stored.map(
+    ({ image, inReview }) => inReview || find(image.id).then(Boolean, ({ code }) => code !== 'not_found'),
+  );
+  return (await Promise.all(left)).includes(true);
 }
 
 function onlyOnce(judge: Taking['judge']): Taking['judge'] {

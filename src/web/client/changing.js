@@ -26,19 +26,14 @@ export function createQueue() {
   };
 }
 
-/** @param {string} url @param {string} path */
-const apiOf = (url, path) => new URL(url, location.href).pathname.replace(/\/i\/\w+$/, `/api/${path}`);
-
 /**
- * Asks whether another device has set a password since, and keeps that here as `changePicture` does. Returns `null` if not.
+ * Reports whether another device has set a password since, and keeps that here as `changePicture` does.
  * @param {import('./mine.js').Mine} image
  */
-export async function findLock({ id, url }) {
-  const { status, body } = await ask(apiOf(url, `info/${id}`));
-  if (status !== 401 && body?.protected !== true) return null;
-  const change = /** @type {const} */ ({ protected: true, visibility: 'protected' });
-  changeMine(id, change);
-  return { body: change, fault: null };
+export async function isLocked({ id, url }) {
+  const { status } = await ask(new URL(url, location.href).pathname, { method: 'HEAD' });
+  if (status === 401) changeMine(id, { protected: true, visibility: 'protected' });
+  return status === 401;
 }
 
 /**
@@ -52,7 +47,7 @@ export async function changePicture({ id, url, delete_token }, change) {
   const { filename: before, visibility: seenBy } = findMine(id) ?? {};
   if (change.title) changeMine(id, { filename: change.title });
   if (change.password) changeMine(id, { visibility: 'protected' });
-  const { body, fault } = await ask(apiOf(url, `image/${id}`), {
+  const { body, fault } = await ask(pathname.replace(/\/i\/\w+$/, `/api/image/${id}`), {
     method: 'PATCH',
     headers: { 'content-type': 'application/json', 'x-delete-token': delete_token },
     body: JSON.stringify(change),

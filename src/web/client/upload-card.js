@@ -1,5 +1,5 @@
 // @ts-check
-import { changePicture, findLock } from './changing.js';
+import { changePicture, isLocked } from './changing.js';
 import { showForAWhile } from './copy.js';
 import { announce, button, language, make, readableBytes, say, UNITS, words } from './dom.js';
 import { timeOf } from './mine.js';
@@ -17,6 +17,9 @@ import { tickBox } from './ticks.js';
  * @typedef {{ width?: number, height?: number, bytes?: number }} Extent in pixels, or bytes
  * @typedef {{ code: string, message: string, from?: Extent, to?: Extent }} Warning
  */
+
+/** In place of the answer to a change. */
+const LOCKED = { body: { visibility: 'protected' }, fault: null };
 
 /** The reduction is mentioned if the file became at least this much smaller. */
 const SMALLER = 0.95;
@@ -126,9 +129,9 @@ export class UploadCard {
       if (listing.ariaBusy === 'true') return;
       listing.ariaBusy = 'true';
       const wish = image.visibility === 'public' ? 'unlisted' : 'public';
-      // The change would remove the password.
-      const locked = await findLock(image);
-      const { body, fault } = locked ?? (await changePicture(image, { visibility: wish }));
+      // The change would remove a password.
+      const locked = await isLocked(image);
+      const { body, fault } = locked ? LOCKED : await changePicture(image, { visibility: wish });
       listing.ariaBusy = null;
       if (fault !== null) return this.complain(fault);
       image.visibility = body.visibility;
