@@ -138,6 +138,8 @@ describe('an invitation', () => {
     const first = await send();
     expect([first.success, await send()]).toEqual([true, first]);
     expect([(await add(link)).status, await usedOf(album)]).toEqual([409, [1]]);
+    const page = await (await add(link, formOf(), { headers: { accept: 'text/html' } })).text();
+    expect(page).toContain('<h1>This is not possible now');
     const other = { 'idempotency-key': 'a-key-that-came-too-late' };
     expect((await add(link, formOf(), { headers: other })).status).toBe(409);
   });
