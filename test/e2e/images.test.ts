@@ -153,8 +153,6 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect(found.images.map(({ id }) => id)).toEqual([second.id, first.id]);
     const page = await json(await call('GET', '/api/list?page=1&per_page=1'));
     expect(page).toMatchObject({ success: true, page: 1, per_page: 1, images: [{ id: second.id }] });
-    const beyond = await json(await call('GET', '/api/list?page=1000'));
-    expect(beyond.images).toEqual([]);
   });
 
   test('info and stats tell what is there', async () => {
