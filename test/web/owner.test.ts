@@ -108,6 +108,11 @@ describe('who sees a picture', () => {
         const headers = { 'content-type': 'application/json', 'x-delete-token': token };
         const body = JSON.stringify({ password: 'tea' });
         await fetch(`${server.url}/api/image/${id}`, { method: 'PATCH', headers, body });
+        const opened = await page.context().newPage();
+        await opened.goto(`${server.url}/i/${id}`);
+        await opened.getByLabel('Password').fill('tea');
+        await opened.getByLabel('Password').press('Enter');
+        await opened.locator('#picture-facts').waitFor();
         await page.getByRole('switch').click();
         await cardOf(page, 'quiet.png').getByText('Anyone with the link and the password').waitFor();
         expect(await page.getByRole('switch').count()).toBe(0);

@@ -31,9 +31,12 @@ export function createQueue() {
  * @param {import('./mine.js').Mine} image
  */
 export async function isLocked({ id, url }) {
-  const { status } = await ask(new URL(url, location.href).pathname, { method: 'HEAD' });
-  if (status === 401) changeMine(id, { protected: true, visibility: 'protected' });
-  return status === 401;
+  const { pathname } = new URL(url, location.href);
+  // Its page would open for a browser in which the password was entered.
+  const { body } = await ask(pathname.replace(/\/i\/\w+$/, `/api/info/${id}`));
+  const locked = body?.code === 'password_required';
+  if (locked) changeMine(id, { protected: true, visibility: 'protected' });
+  return locked;
 }
 
 /**
