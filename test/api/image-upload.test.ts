@@ -212,16 +212,34 @@ describe('an upload that is sent again with its Idempotency-Key', () => {
     convert.mockRestore();
   });
 
-  test('is stored by itself if the first fails in the midst, and waits no longer than its client', async () => {
+  /** Repeats one upload at the minute, of which that picture was deleted. */
+  function repeated(state: { minute: number; deleted: string }) {
     const received = { files: [], fields: {}, dispose: async () => {} };
     const { once } = createRepetitions<string>(
-      () => 0,
-      async () => true,
+      () => state.minute * 60_000,
+      async (stored) => stored !== state.deleted,
     );
     const headers = { 'idempotency-key': 'k'.repeat(16) };
-    const leaving = new AbortController();
-    const send = (store: () => Promise<string>, { signal } = new AbortController()) =>
+    return (store: () => Promise<string>, { signal } = new AbortController()) =>
       once(new Request('http://img.example/', { headers, signal }), '', received, store);
+  }
+
+  test('is answered for 10 minutes from when it was stored again', async () => {
+    const state = { minute: 0, deleted: 'first' };
+    const send = repeated(state);
+    expect(await send(async () => 'first')).toBe('first');
+    state.minute = 9;
+    const both = ['second', 'another'].map((name) => send(async () => name));
+    expect(await Promise.all(both)).toEqual(['second', 'second']);
+    state.minute = 18;
+    expect(await send(async () => 'third')).toBe('second');
+    state.minute = 20;
+    expect(await send(async () => 'third')).toBe('third');
+  });
+
+  test('is stored by itself if the first fails in the midst, and waits no longer than its client', async () => {
+    const send = repeated({ minute: 0, deleted: '' });
+    const leaving = new AbortController();
     const midst = Promise.withResolvers<string>();
     const first = send(() => midst.promise);
     const second = send(async () => 'stored');

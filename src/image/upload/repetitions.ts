@@ -30,12 +30,15 @@ export function createRepetitions<T>(now: () => number, isLeft: (stored: T) => P
     if (isFirst) return answer;
     const waiting = createAbortable();
     signal.addEventListener('abort', () => waiting.stop(signal.reason));
-    // One that failed, perhaps because its client had left, is tried again; one that was deleted is another upload.
-    const again = answer.then(
-      async (stored) =>
-        (await isLeft(stored)) ? stored : storeOnce(sha256(`${upload} deleted`), signal, store),
-      () => storeOnce(upload, signal, store),
-    );
+    // One that failed, perhaps because its client had left, is tried again, and one that was deleted.
+    const again = answer
+      .then(isLeft, () => false)
+      .then((left) => {
+        if (left) return answer;
+        // Unless another repetition has already begun to store it.
+        if (answers.get(upload, () => answer) === answer) answers.delete(upload);
+        return storeOnce(upload, signal, store);
+      });
     return waiting.wait(again);
   }
 
