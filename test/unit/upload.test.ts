@@ -171,6 +171,11 @@ describe('a raw body', () => {
     });
   }
 
+  test('that is empty is refused', async () => {
+    await expectRefused(receive(request(Buffer.alloc(0), { 'content-type': 'image/png' })), aboutImage);
+    await expectRefused(receive(new Request('http://localhost/', { method: 'POST' })), aboutImage);
+  });
+
   test('goes to a file that only this user can read, in a folder that is made', async () => {
     const inner = join(folder, 'made');
     const upload = await receive(request(image, { 'content-type': 'image/png' }), { folder: inner });
