@@ -113,6 +113,9 @@ describe('who sees a picture', () => {
         await opened.getByLabel('Password').fill('tea');
         await opened.getByLabel('Password').press('Enter');
         await opened.locator('#picture-facts').waitFor();
+        await page.route('**/api/info/*', (route) => route.abort(), { times: 1 });
+        await page.getByRole('switch').click();
+        await cardOf(page, 'quiet.png').getByText('The server cannot be reached').waitFor();
         await page.getByRole('switch').click();
         await cardOf(page, 'quiet.png').getByText('Anyone with the link and the password').waitFor();
         expect(await page.getByRole('switch').count()).toBe(0);

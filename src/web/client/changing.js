@@ -27,19 +27,6 @@ export function createQueue() {
 }
 
 /**
- * Reports whether another device has set a password since, and keeps that here as `changePicture` does.
- * @param {import('./mine.js').Mine} image
- */
-export async function isLocked({ id, url }) {
-  const { pathname } = new URL(url, location.href);
-  // Its page would open for a browser in which the password was entered.
-  const { body } = await ask(pathname.replace(/\/i\/\w+$/, `/api/info/${id}`));
-  const locked = body?.code === 'password_required';
-  if (locked) changeMine(id, { protected: true, visibility: 'protected' });
-  return locked;
-}
-
-/**
  * Changes a picture of this browser on the server, and what is kept about it here.
  * @param {import('./mine.js').Mine} image
  * @param {Record<string, string | null>} change fields of the API
@@ -71,4 +58,21 @@ export async function changePicture({ id, url, delete_token }, change) {
     changeMine(id, { ...kept, expires_at, visibility });
   }
   return { body, fault };
+}
+
+/**
+ * Moves a picture into the gallery or out of it, unless another device has set a password since, which that would remove.
+ * @param {import('./mine.js').Mine} image
+ * @param {string} visibility
+ * @returns {ReturnType<typeof changePicture>}
+ */
+export async function listPicture(image, visibility) {
+  const { pathname } = new URL(image.url, location.href);
+  // Its page would open for a browser in which the password was entered.
+  const { body, fault } = await ask(pathname.replace(/\/i\/\w+$/, `/api/info/${image.id}`));
+  if (fault === null) return changePicture(image, { visibility });
+  if (body?.code !== 'password_required') return { body, fault };
+  const kept = { protected: true, visibility: 'protected' };
+  changeMine(image.id, kept);
+  return { body: kept, fault: null };
 }

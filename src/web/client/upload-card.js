@@ -1,5 +1,5 @@
 // @ts-check
-import { changePicture, isLocked } from './changing.js';
+import { listPicture } from './changing.js';
 import { showForAWhile } from './copy.js';
 import { announce, button, language, make, readableBytes, say, UNITS, words } from './dom.js';
 import { timeOf } from './mine.js';
@@ -17,9 +17,6 @@ import { tickBox } from './ticks.js';
  * @typedef {{ width?: number, height?: number, bytes?: number }} Extent in pixels, or bytes
  * @typedef {{ code: string, message: string, from?: Extent, to?: Extent }} Warning
  */
-
-/** In place of the answer to a change. */
-const LOCKED = { body: { visibility: 'protected' }, fault: null };
 
 /** The reduction is mentioned if the file became at least this much smaller. */
 const SMALLER = 0.95;
@@ -129,9 +126,7 @@ export class UploadCard {
       if (listing.ariaBusy === 'true') return;
       listing.ariaBusy = 'true';
       const wish = image.visibility === 'public' ? 'unlisted' : 'public';
-      // The change would remove a password.
-      const locked = await isLocked(image);
-      const { body, fault } = locked ? LOCKED : await changePicture(image, { visibility: wish });
+      const { body, fault } = await listPicture(image, wish);
       listing.ariaBusy = null;
       if (fault !== null) return this.complain(fault);
       image.visibility = body.visibility;
