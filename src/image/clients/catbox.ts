@@ -1,4 +1,4 @@
-import { inEnglish, invalidParameter } from '../../errors.ts';
+import { cutSent, inEnglish, invalidField, invalidParameter } from '../../errors.ts';
 import type { Caller } from '../../http/route.ts';
 import type { Received } from '../upload/upload.ts';
 import { type Client, type Fields, type Host, plainRefusal, text, uploading } from './client.ts';
@@ -35,7 +35,7 @@ export const catbox: Client = { name: 'catbox', routes: [api, litterbox] };
 
 function withTime({ time = '1h', ...fields }: Fields): Record<string, string> {
   if (TIMES.includes(time)) return { ...fields, expires_in: time };
-  throw invalidParameter('time', inEnglish(`The field time must be ${TIMES.join(', ')}, not "${time}".`));
+  throw invalidField('time', inEnglish(`must be ${TIMES.join(', ')}, not "${cutSent(time)}"`));
 }
 
 async function removeAll(call: Caller, host: Host, { files = '', userhash }: Fields): Promise<Response> {
