@@ -48,10 +48,8 @@ function parseOrder(text: string): UrlOrder {
   for (const [name, value] of Object.entries(parseJson(text) as object)) {
     if (value === null) continue;
     if (typeof value === 'object') {
-      throw new AppError(
-        'invalid_body',
-        inEnglish(`${cutSent(name)} must be a string, a number or a boolean.`),
-      );
+      const said = inEnglish(`${cutSent(name)} must be a string, a number or a boolean.`);
+      throw new AppError('invalid_body', said);
     }
     addField(fields, name, String(value));
   }
