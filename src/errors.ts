@@ -71,10 +71,6 @@ export type Said = Message | Plain<Template>;
 
 type Plain<Text> = Text extends `${string}{${string}` ? never : Text;
 
-function asMessage(said: Said): Message {
-  return said instanceof Message ? said : new Message(said);
-}
-
 /** One fault in the input: `field` as the caller wrote it, `message` with what was wrong and what would be right. */
 export interface ErrorDetail {
   field: string;
@@ -103,7 +99,7 @@ export class AppError extends Error {
   readonly lasting: boolean;
 
   constructor(code: ErrorCode, said: Said, options: AppErrorOptions = {}) {
-    const message = asMessage(said);
+    const message = said instanceof Message ? said : new Message(said);
     super(String(message), { cause: options.cause });
     this.name = 'AppError';
     this.code = code;
@@ -113,6 +109,9 @@ export class AppError extends Error {
     this.lasting = options.lasting ?? false;
   }
 }
+
+/** Returns what a caller has sent, or how it is called, cut to a length that fits a message. */
+export const cutSent = (sent: string): string => (sent.length > 60 ? `${sent.slice(0, 57)}...` : sent);
 
 /** Returns an `invalid_parameter` error about a single field. */
 export function invalidParameter(field: string, message: Said): AppError {

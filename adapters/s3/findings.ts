@@ -19,15 +19,11 @@ const FROZEN = ['GLACIER', 'DEEP_ARCHIVE'];
 
 /** Returns what keeps files from being stored in the bucket, or removes them. */
 export async function bucketFindings(client: S3Client, address: S3Address): Promise<Finding[]> {
-  const missing = await missingBucket(client, address);
-  if (missing) return [missing];
-  return [...(await writeFindings(client, address)), ...(await lifecycleFindings(client, address))];
-}
-
-async function missingBucket(client: S3Client, { bucket }: S3Address): Promise<Finding | null> {
+  const { bucket } = address;
   const status = await statusFrom((limits) => client.send(new HeadBucketCommand({ Bucket: bucket }), limits));
-  if (status !== 404) return null;
-  return fail(`There is no bucket ${bucket}.`, 'Create it, or name another one in BLOBS_URL.');
+  if (status === 404)
+    return [fail(`There is no bucket ${bucket}.`, 'Create it, or name another one in BLOBS_URL.')];
+  return [...(await writeFindings(client, address)), ...(await lifecycleFindings(client, address))];
 }
 
 async function writeFindings(client: S3Client, { bucket, prefix }: S3Address): Promise<Finding[]> {

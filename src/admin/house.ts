@@ -1,5 +1,4 @@
-import { ROLES, TOKEN_NAME, type Tokens } from '../access/tokens.ts';
-import type { Usage } from '../access/usage.ts';
+import { ROLES, TOKEN_NAME } from '../access/tokens.ts';
 import type { Audit } from '../audit/audit.ts';
 import { inEnglish, invalidParameter } from '../errors.ts';
 import type { Finding, FindingSource } from '../findings/finding.ts';
@@ -7,14 +6,11 @@ import type { Route } from '../http/route.ts';
 import { ignoreGone } from '../image/records/missing.ts';
 import { html } from '../web/html.ts';
 import { type createDesk, formField, type Visit } from './desk.ts';
-import type { Issuer } from './token-routes.ts';
+import type { TokenDesk } from './token-routes.ts';
 
-export interface HouseDesk {
+export interface HouseDesk extends TokenDesk {
   desk: ReturnType<typeof createDesk>;
   audit: Pick<Audit, 'list'>;
-  issuer: Issuer;
-  tokens: Pick<Tokens, 'list'>;
-  readUsage: () => Promise<Record<string, Usage>>;
   health: readonly FindingSource[];
   /** Returns what the settings leave open. */
   openFindings: () => Finding[];

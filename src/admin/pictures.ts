@@ -91,8 +91,8 @@ async function showPictures(at: PictureDesk, visit: Visit) {
       ...(after && { after: parseAccessCursor(after) }),
     });
   }
-  const done = query.get('done');
-  const content = html`${done !== null && html`<p class="banner good" role="status">${admin.done(Number(done))}</p>`}
+  const done = Number(query.get('done') ?? Number.NaN);
+  const content = html`${done >= 0 && html`<p class="banner good" role="status">${admin.done(done)}</p>`}
 <form class="admin-find" method="get" action="${at.home}"><label for="from">${admin.from}</label><input id="from" name="from" value="${from ?? ''}" placeholder="192.0.2.0/24"><button class="quiet">${admin.find}</button></form>
 ${found.items.length === 0 ? html`<p class="empty">${admin.nothing}</p>` : await grid(at, visit, found.items, (from ?? token ?? near) !== null)}
 ${found.next && html`<p><a class="button quiet" rel="next" href="${at.home}?after=${encodeURIComponent(formatAccessCursor(found.next))}">${visit.site.words.frame.next}</a></p>`}`;

@@ -59,6 +59,7 @@ const openCase = Type.Object({
   subject,
   since: text('When it was first reported: `YYYY-MM-DD HH:MM:SS`, UTC.'),
   count: integer('Number of reports.'),
+  last: text('Names the last report. Sent with the verdict `keep`, later ones stay open.'),
   images: listOf(id, 'What the album had when it was reported. Deleted with it.'),
   reports: listOf(
     Type.Object({ reason: oneOf(REASONS), text: Type.String(), contact: Type.String() }),
@@ -66,7 +67,13 @@ const openCase = Type.Object({
   ),
 });
 const caseExample = {
-  ...{ subject: 'image aZ3kP9qLm2Xw', since: '2026-01-31 08:05:09', count: 1, images: [] },
+  ...{
+    subject: 'image aZ3kP9qLm2Xw',
+    since: '2026-01-31 08:05:09',
+    count: 1,
+    last: '0f3c9a51d2',
+    images: [],
+  },
   reports: [{ reason: 'privacy', text: 'That is me.', contact: '' }],
 };
 const casesAnswer = (description: string, cases: object[]) =>
@@ -74,6 +81,7 @@ const casesAnswer = (description: string, cases: object[]) =>
 const decideBody = Type.Object({
   subject,
   verdict: oneOf(['keep', 'delete']),
+  last: Type.Optional(text('`last` of the case as it was listed. Default: all reports are decided.')),
   reason: Type.Optional(oneOf(REASONS)),
   statement: Type.Optional(
     text('What the uploader is told. Default: the text for the reason.', { maxLength: MAX_TEXT }),
@@ -189,18 +197,18 @@ async function showState(at: ReportParts, { request, params }: Call<{ params: { 
 }
 
 async function listCases({ cases }: ReportParts): Promise<Response> {
-  const open = (await cases.list()).map(({ subject, since, count, pictures = [], reports }) => ({
-    ...{ subject, since: formatTimestamp(since), count, images: pictures },
+  const open = (await cases.list()).map(({ subject, since, count, receipts, pictures = [], reports }) => ({
+    ...{ subject, since: formatTimestamp(since), count, last: receipts.at(-1), images: pictures },
     reports: reports.map(({ reason, text, contact }) => ({ reason, text, contact })),
   }));
   return unkept({ success: true, cases: open });
 }
 
 async function decideByApi(at: ReportParts, { request, body, context }: Call<{ body: typeof decideBody }>) {
-  const { subject, verdict, reason = 'terms', statement = '' } = body;
+  const { subject, verdict, last, reason = 'terms', statement = '' } = body;
   const by = { who: context.actor, peer: context.peer };
   const told = statement.trim() || at.siteOf(request).words.admin.statements[reason];
-  await decide(at, { subject, verdict, by }, { why: reason, statement: told });
+  await decide(at, { subject, verdict, last, by }, { why: reason, statement: told });
   return listCases(at);
 }
 

@@ -10,7 +10,7 @@ import { formatTimestamp } from '../lib/clock.ts';
 import { integer, oneOf, text } from '../lib/schema.ts';
 import type { By } from './desk.ts';
 
-interface TokenDesk {
+export interface TokenDesk {
   issuer: Issuer;
   tokens: Pick<Tokens, 'list'>;
   readUsage: () => Promise<Record<string, Usage>>;

@@ -1,6 +1,14 @@
 import type { TSchema } from '@sinclair/typebox';
 import { ValueErrorType } from '@sinclair/typebox/errors';
-import { AppError, type ErrorCode, type ErrorDetail, inEnglish, message, type Said } from '../errors.ts';
+import {
+  AppError,
+  cutSent,
+  type ErrorCode,
+  type ErrorDetail,
+  inEnglish,
+  message,
+  type Said,
+} from '../errors.ts';
 import { EXPECTS } from '../lib/schema.ts';
 
 /** The status of each code. Codes become HTTP only here. */
@@ -49,7 +57,9 @@ export function toAppError(error: unknown): AppError {
   if (code === 'PARSE')
     return new AppError('invalid_body', 'The body cannot be read as JSON.', { cause: error });
   if (code === 'VALIDATION') {
-    const details = uniqueByField(all.map((fault) => explainFault(fault)));
+    const explained = all.map((fault) => explainFault(fault));
+    const fields = explained.map(({ field }) => field);
+    const details = explained.filter(({ field }, index) => fields.indexOf(field) === index);
     const sentence = details.map(({ field, message }) => `${field} ${message}`).join('; ');
     return new AppError(
       type === 'body' ? 'invalid_body' : 'invalid_parameter',
@@ -58,10 +68,6 @@ export function toAppError(error: unknown): AppError {
     );
   }
   return new AppError('internal', 'Something went wrong on the server.', { cause: error });
-}
-
-function uniqueByField(details: ErrorDetail[]): ErrorDetail[] {
-  return details.filter(({ field }, index) => details.findIndex((other) => other.field === field) === index);
 }
 
 /** Returns the error envelope, which is the same on every path. */
@@ -91,7 +97,7 @@ interface SchemaFault {
 
 /** Explains what a schema expected and what it got instead. */
 function explainFault({ type, path, schema, value }: SchemaFault): ErrorDetail {
-  const field = path.slice(1).replaceAll('/', '.') || 'body';
+  const field = cutSent(path.slice(1).replaceAll('/', '.')) || 'body';
   const names = Object.keys(schema.properties ?? {}).join(', ');
   if (type === ValueErrorType.ObjectAdditionalProperties)
     return { field, message: inEnglish(`is not among ${names}`) };
@@ -99,7 +105,8 @@ function explainFault({ type, path, schema, value }: SchemaFault): ErrorDetail {
     return { field, message: inEnglish(`must have at least one of ${names}`) };
   const rule = ruleOf(schema);
   if (value === undefined) return { field, message: message('is required and {rule}', { rule }) };
-  return { field, message: message('{rule}, not {value}', { rule, value: quote(value) }) };
+  const sent = cutSent(JSON.stringify(value) ?? String(value));
+  return { field, message: message('{rule}, not {value}', { rule, value: sent }) };
 }
 
 /** Says what a value must be. */
@@ -145,10 +152,4 @@ export function ruleOf(schema: TSchema): Said {
     return message('must be a string, at most {most} characters', { most: maxLength });
   }
   return inEnglish(`must be a string, ${limits.join(', ')}`);
-}
-
-/** Returns the value, cut to a length that fits a message. */
-function quote(value: unknown): string {
-  const text = typeof value === 'string' ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

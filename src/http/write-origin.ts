@@ -91,13 +91,10 @@ const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
  * would pass for one of ours.
  */
 function createOwnHosts(allowed: readonly string[] | undefined): IsOwnHost {
-  if (allowed === undefined) return (hostname) => isLiteral(hostname) || LOCAL_NAME.test(trimmed(hostname));
+  if (allowed === undefined)
+    return (name) => name.startsWith('[') || IPV4.test(name) || LOCAL_NAME.test(trimmed(name));
   const names = new Set(allowed.map(trimmed));
   return (hostname) => names.has('*') || names.has(trimmed(hostname));
-}
-
-function isLiteral(hostname: string): boolean {
-  return hostname.startsWith('[') || IPV4.test(hostname);
 }
 
 /** Returns the name in lower case, without a trailing dot. */

@@ -58,7 +58,7 @@ export const details = {
       header('X-Album-Token', 'Token of the album in `album`.'),
       header(
         'Idempotency-Key',
-        'A random text for each upload. Sent again within 10 minutes because the answer was lost, it is answered as before, and stored once.',
+        'A random text for each upload. Sent again within 10 minutes because the answer was lost, it is answered as before, and stored once, unless it was deleted since.',
       ),
     ],
     answers: {

@@ -11,29 +11,30 @@ import { MOST_COUNTED } from './store.ts';
 export const MAX_PER_PAGE = 100;
 export const DEFAULT_PER_PAGE = 20;
 
-const paging = {
+/** The parameters of lists in pages. `cursor`: what a cursor matches. */
+export const pagingOf = (perPage: number, cursor: string) => ({
   page: Type.Optional(integer('Page number, from 1.', { minimum: 1, maximum: 1_000_000_000, default: 1 })),
   per_page: Type.Optional(
     integer(`Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`, {
       minimum: 1,
-      default: DEFAULT_PER_PAGE,
+      default: perPage,
     }),
   ),
   cursor: Type.Optional(
     text('The `next` of the last response, to get the page after it; `page` is ignored.', {
-      pattern: CURSOR_PATTERN,
+      pattern: cursor,
     }),
   ),
-};
+});
 
-export const listQuery = Type.Object(paging);
+export const listQuery = Type.Object(pagingOf(DEFAULT_PER_PAGE, CURSOR_PATTERN));
 
 export const searchQuery = Type.Object({
   q: text(
     'Words of the title, alternative text, file name, ID or format, or parts of them, in any order; the first 8 count. Case and accents are ignored.',
     { minLength: 1, maxLength: 255 },
   ),
-  ...paging,
+  ...listQuery.properties,
 });
 
 export const success = Type.Literal(true);

@@ -19,8 +19,3 @@ export const systemClock: Clock = {
 export function formatTimestamp(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 }
-
-/** Returns `2026-01-31 08:05` in UTC, the coarser format of `last_refresh`. */
-export function formatMinute(ms: number): string {
-  return formatTimestamp(ms).slice(0, 16);
-}

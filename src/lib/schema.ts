@@ -16,7 +16,7 @@ import {
   Type,
   TypeRegistry,
 } from '@sinclair/typebox';
-import { inEnglish, invalidParameter, message } from '../errors.ts';
+import { cutSent, inEnglish, invalidParameter, message } from '../errors.ts';
 import { nearest } from './nearest.ts';
 
 /** Key of a function in a schema that guesses what an invalid text was meant to be. */
@@ -43,18 +43,19 @@ export function coerce(schema: TObject, raw: Raw, url = ''): void {
   const known = Object.keys(schema.properties);
   for (const name of Object.keys(raw)) {
     if (known.includes(name)) continue;
+    const field = cutSent(name);
     const lower = name.toLowerCase();
     const meant =
       nearest(lower, known) ?? known.find((one) => schema.properties[one]?.[ALSO]?.includes(lower));
     if (meant !== undefined)
       throw invalidParameter(
-        name,
-        message('There is no parameter {field}; did you mean {meant}?', { field: name, meant }),
+        field,
+        message('There is no parameter {field}; did you mean {meant}?', { field, meant }),
       );
     if (schema.additionalProperties === false && !name.startsWith('_'))
       throw invalidParameter(
-        name,
-        inEnglish(`There is no parameter ${name}; there are ${known.join(', ')}.`),
+        field,
+        inEnglish(`There is no parameter ${field}; there are ${known.join(', ')}.`),
       );
     delete raw[name];
   }

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox';
-import { formatMinute, formatTimestamp } from '../lib/clock.ts';
+import { formatTimestamp } from '../lib/clock.ts';
 import type { TestOutcome } from './check/single-check.ts';
 import { MASKED } from './login.ts';
 import { recentChecks, reportsOf, uptimeOf } from './pool/history.ts';
@@ -113,7 +113,7 @@ export function statusView({
   return {
     status: 'running',
     condition,
-    last_refresh: lastRefresh === null ? '' : formatMinute(lastRefresh),
+    last_refresh: lastRefresh === null ? '' : formatTimestamp(lastRefresh).slice(0, 16),
     next_refresh: refresh.state === 'running' ? null : formatTimestamp(nextRefresh),
     judge: judges.state,
     judges: judges.schemes,

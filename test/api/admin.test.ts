@@ -285,6 +285,7 @@ test('what was previewed is blocked, although somebody else has deleted the pict
   });
   expect(headers.get('location')).toBe('/admin?done=0');
   expect(await (await visitor.get('/admin?done=0')).text()).toContain('0 pictures deleted.');
+  expect(await (await visitor.get('/admin?done=abc')).text()).not.toMatch(/NaN|banner good/);
   expect((await server.upload('', '198.18.4.2')).status).toBe(403);
   const blocks = await (await server.send('/api/admin/blocks', { headers: ADMIN })).text();
   expect(blocks).not.toMatch(/forged|00000000/);

@@ -130,6 +130,20 @@ describe('an invitation', () => {
     expect([await usedOf(album), (await host.service.summary()).images - before]).toEqual([[5, 2], 7]);
   });
 
+  test('answers as before to one that took the last place and is sent again with its Idempotency-Key', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album, { max: 1 });
+    const headers = { 'idempotency-key': 'a-key-of-the-last-place' };
+    const send = async () => json<UploadAnswer>(await add(link, formOf(), { headers }));
+    const first = await send();
+    expect([first.success, await send()]).toEqual([true, first]);
+    expect([(await add(link)).status, await usedOf(album)]).toEqual([409, [1]]);
+    const page = await (await add(link, formOf(), { headers: { accept: 'text/html' } })).text();
+    expect(page).toContain('<h1>This is not possible now');
+    const other = { 'idempotency-key': 'a-key-that-came-too-late' };
+    expect((await add(link, formOf(), { headers: other })).status).toBe(409);
+  });
+
   test('does not count what fails, nor what nobody was told of', async () => {
     const album = await makeAlbum();
     const link = await invited(album, { max: 2 });

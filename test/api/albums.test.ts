@@ -294,16 +294,19 @@ test('a cursor leads on through an album whose pictures are deleted meanwhile', 
 test(`an album has at most ${MOST_PICTURES} pictures, not counting deleted ones`, async () => {
   const album = await make();
   const ids = await fill(host, album, MOST_PICTURES);
-  const upload = () =>
-    host.send(`/api/upload?album=${album.id}`, { method: 'POST', body: picture, headers: withToken(album) });
+  const headers = { ...withToken(album), 'idempotency-key': 'a-key-of-the-last-place' };
+  const upload = (title = '') =>
+    host.send(`/api/upload?album=${album.id}&title=${title}`, { method: 'POST', body: picture, headers });
   expect(await refused(await upload())).toEqual([
     409,
     'conflict',
     'An album has at most 1,000 pictures; make another one.',
   ]);
   await host.images.remove(ids[5] ?? '');
-  expect((await upload()).status).toBe(201);
-  expect((await upload()).status).toBe(409);
+  const stored = await json(await upload());
+  expect(stored).toMatchObject({ success: true, album: album.id });
+  expect(await json(await upload())).toEqual(stored);
+  expect((await upload('another')).status).toBe(409);
 });
 
 test('a form whose pictures do not all fit into its album puts in those that do', async () => {

@@ -453,10 +453,4 @@ describe('the page of an image', () => {
     expect(page).not.toContain('<script>');
     expect(page).toContain('&lt;script&gt;');
   });
-
-  test('answers HEAD', async () => {
-    const answer = await host.send(`/i/${image.id}`, { method: 'HEAD' });
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
-  });
 });

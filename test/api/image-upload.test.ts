@@ -110,11 +110,6 @@ describe('an upload', () => {
     expect((await refusal('')).error).toBe('No image was sent.');
   });
 
-  test('whose content type lies is judged by its bytes', async () => {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    expect((await host.send('/api/upload', { method: 'POST', body: png, headers })).status).toBe(201);
-  });
-
   test('without a file name is named after its id', async () => {
     const image = await host.upload(png);
     expect(image.filename).toBe(`${image.id}.webp`);
@@ -193,6 +188,16 @@ describe('an upload that is sent again with its Idempotency-Key', () => {
     expect((await into({})).status).toBe(400);
   });
 
+  test('is stored again, once, if its picture was deleted', async () => {
+    const again = () => idOf(send('a-key-of-a-deleted-picture', 'gone.png'));
+    const first = await again();
+    const admin = { authorization: 'Bearer admin-token' };
+    await host.send(`/api/delete/${first}`, { method: 'DELETE', headers: admin });
+    const [second, same] = await Promise.all([again(), again()]);
+    expect([second === first, same, await again()]).toEqual([false, second, second]);
+    expect((await host.send(`/i/${second}`)).status).toBe(200);
+  });
+
   test('is tried again for a client that gets all pictures or none, and got none', async () => {
     const busy = new AppError('busy', inEnglish('Too many pictures are being converted.'));
     const convert = spyOn(host.codec, 'convert').mockRejectedValueOnce(busy);
@@ -207,13 +212,34 @@ describe('an upload that is sent again with its Idempotency-Key', () => {
     convert.mockRestore();
   });
 
-  test('is stored by itself if the first fails in the midst, and waits no longer than its client', async () => {
+  /** Repeats one upload at the minute, of which that picture was deleted. */
+  function repeated(state: { minute: number; deleted: string }) {
     const received = { files: [], fields: {}, dispose: async () => {} };
-    const storeOnce = createRepetitions<string>(() => 0);
+    const { once } = createRepetitions<string>(
+      () => state.minute * 60_000,
+      async (stored) => stored !== state.deleted,
+    );
     const headers = { 'idempotency-key': 'k'.repeat(16) };
+    return (store: () => Promise<string>, { signal } = new AbortController()) =>
+      once(new Request('http://img.example/', { headers, signal }), '', received, store);
+  }
+
+  test('is answered for 10 minutes from when it was stored again', async () => {
+    const state = { minute: 0, deleted: 'first' };
+    const send = repeated(state);
+    expect(await send(async () => 'first')).toBe('first');
+    state.minute = 9;
+    const both = ['second', 'another'].map((name) => send(async () => name));
+    expect(await Promise.all(both)).toEqual(['second', 'second']);
+    state.minute = 18;
+    expect(await send(async () => 'third')).toBe('second');
+    state.minute = 20;
+    expect(await send(async () => 'third')).toBe('third');
+  });
+
+  test('is stored by itself if the first fails in the midst, and waits no longer than its client', async () => {
+    const send = repeated({ minute: 0, deleted: '' });
     const leaving = new AbortController();
-    const send = (store: () => Promise<string>, { signal } = new AbortController()) =>
-      storeOnce(new Request('http://img.example/', { headers, signal }), '', received, store);
     const midst = Promise.withResolvers<string>();
     const first = send(() => midst.promise);
     const second = send(async () => 'stored');

@@ -144,12 +144,20 @@ test('a report that a moderator has not seen stays open when the picture is kept
   // The second time as from another tab.
   for (const _tab of [1, 2]) await decide({ subject: `image ${image.id}`, verdict: 'keep', last });
   expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'open', 'open']);
+  const { cases } = (await (await server.send('/api/admin/reports', { headers: ADMIN })).json()) as {
+    cases: { last: string }[];
+  };
+  receipts.push(await send(73));
+  expect((await verdict(image, 'keep', { last: cases.at(-1)?.last })).status).toBe(200);
+  expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'keep', 'keep', 'open']);
+  receipts.push(await send(74));
   expect((await server.send(`/api/info/${image.id}`)).status).toBe(200);
   const shown = await page();
   expect(shown.match(/<li><b>/g)).toHaveLength(2);
   receipts.push(await send(72));
   await decide({ subject: `image ${image.id}`, verdict: 'delete', last: lastIn(shown) });
-  expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'delete', 'delete', 'delete']);
+  const states = await Promise.all(receipts.map(stateOf));
+  expect(states).toEqual(['keep', 'keep', 'keep', 'delete', 'delete', 'delete']);
 });
 
 test('the uploader answers once', async () => {

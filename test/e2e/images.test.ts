@@ -60,9 +60,10 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
   }, 180_000);
 
   afterAll(async () => {
-    expect(await temporaryFiles()).toEqual([]);
-    expect(contract.untouched('Image host')).toEqual([]);
+    const left = await temporaryFiles();
     expect(await server.stop()).toBe(0);
+    expect(left).toEqual([]);
+    expect(contract.untouched('Image host')).toEqual([]);
   });
 
   test.each(['multipart', 'raw'])(
@@ -152,8 +153,6 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect(found.images.map(({ id }) => id)).toEqual([second.id, first.id]);
     const page = await json(await call('GET', '/api/list?page=1&per_page=1'));
     expect(page).toMatchObject({ success: true, page: 1, per_page: 1, images: [{ id: second.id }] });
-    const beyond = await json(await call('GET', '/api/list?page=1000'));
-    expect(beyond.images).toEqual([]);
   });
 
   test('info and stats tell what is there', async () => {

@@ -88,10 +88,10 @@ describe
   }, 180_000);
 
   afterAll(async () => {
-    expect(contract.untouched('Proxy pool')).toEqual([]);
     const exitCode = await server?.stop();
     await world?.stop();
     expect(exitCode).toBe(0);
+    expect(contract.untouched('Proxy pool')).toEqual([]);
   });
 
   test('a refresh goes through its stages in order and counts what it did', () => {

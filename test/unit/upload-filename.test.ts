@@ -13,6 +13,7 @@ const cases: [string, string, string | null][] = [
   ['spaces around it go', '  a.png ', 'a.png'],
   ['an empty text is not a name', '', null],
   ['dots are not a name', '..', null],
+  ['what stands for standard input is not a name', '-', null],
   ['a folder is not a name', 'folder/', null],
   ['control characters are not a name', '\n\t', null],
   ['a name of 255 stays', 'x'.repeat(255), 'x'.repeat(255)],

@@ -99,6 +99,33 @@ describe('who sees a picture', () => {
     });
   });
 
+  test('stays behind a password that another device has set since, whatever its card shows', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await upload(page, file('quiet.png'));
+        const [{ id = '', delete_token: token = '' } = {}] = await mineOf(page);
+        const headers = { 'content-type': 'application/json', 'x-delete-token': token };
+        const body = JSON.stringify({ password: 'tea' });
+        await fetch(`${server.url}/api/image/${id}`, { method: 'PATCH', headers, body });
+        const opened = await page.context().newPage();
+        await opened.goto(`${server.url}/i/${id}`);
+        await opened.getByLabel('Password').fill('tea');
+        await opened.getByLabel('Password').press('Enter');
+        await opened.locator('#picture-facts').waitFor();
+        await page.route('**/api/info/*', (route) => route.abort(), { times: 1 });
+        await page.getByRole('switch').click();
+        await cardOf(page, 'quiet.png').getByText('The server cannot be reached').waitFor();
+        await page.getByRole('switch').click();
+        await cardOf(page, 'quiet.png').getByText('Anyone with the link and the password').waitFor();
+        expect(await page.getByRole('switch').count()).toBe(0);
+        expect((await fetch(`${server.url}/api/info/${id}`)).status).toBe(401);
+        expect(await mineOf(page)).toMatchObject([{ protected: true, visibility: 'protected' }]);
+      },
+      { expected: GONE },
+    );
+  });
+
   test('learns where it was taken only if that was kept, which is said in red where everyone can', async () => {
     await visit('/', async (page) => {
       await page.getByLabel('Who can see it').selectOption('public');

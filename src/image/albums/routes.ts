@@ -1,12 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
 import { unkept } from '../../http/unkept.ts';
-import { integer, oneOf, text } from '../../lib/schema.ts';
+import { oneOf } from '../../lib/schema.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { deleterOf, tokenOf } from '../access/deletion-rights.ts';
 import type { Pages } from '../pages/pages.ts';
 import { ID_PATTERN } from '../records/ids.ts';
-import { listQuery, MAX_PER_PAGE } from '../schemas.ts';
+import { listQuery, MAX_PER_PAGE, pagingOf } from '../schemas.ts';
 import type { ImageService } from '../service.ts';
 import type { Intake } from '../upload/intake.ts';
 import { keeperOf } from '../upload/joining.ts';
@@ -20,21 +20,7 @@ import type { newAlbumAnswer } from './schemas.ts';
 import { albumFactsView, albumPageView, albumView } from './views.ts';
 import { type AlbumWish, additionBody, albumBody, albumChangeBody } from './wishes.ts';
 
-const pageQuery = Type.Object({
-  page: listQuery.properties.page,
-  cursor: Type.Optional(
-    text('The `next` of the last response, to get the page after it; `page` is ignored.', {
-      pattern: ID_PATTERN.source,
-    }),
-  ),
-  per_page: Type.Optional(
-    integer(`Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`, {
-      minimum: 1,
-      default: MAX_PER_PAGE,
-    }),
-  ),
-});
-
+const pageQuery = Type.Object(pagingOf(MAX_PER_PAGE, ID_PATTERN.source));
 const shownQuery = Type.Object({ page: listQuery.properties.page });
 
 /** `<id>` is the page, `<id>.zip` the file. */

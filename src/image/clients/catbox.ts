@@ -1,4 +1,4 @@
-import { inEnglish, invalidParameter } from '../../errors.ts';
+import { cutSent, inEnglish, invalidField, invalidParameter } from '../../errors.ts';
 import type { Caller } from '../../http/route.ts';
 import type { Received } from '../upload/upload.ts';
 import { type Client, type Fields, type Host, plainRefusal, text, uploading } from './client.ts';
@@ -18,29 +18,24 @@ const api = uploading('/user/api.php', { ...plainRefusal, tokenInBody: true }, a
   const judge = ({ userhash }: Fields) => call.context.judgeToken(userhash || null);
   const urlOf = ({ files, fields: { reqtype, url } }: Received) =>
     files.length === 0 && reqtype === 'urlupload' && url ? url : null;
-  const { shared, fields } = await host.store(call, { shape: SHAPE, judge, urlOf });
-  const [stored] = shared;
-  if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
-  if (fields.reqtype === 'deletefiles') return removeAll(call, host, fields);
-  throw withoutFile(fields);
+  const taken = await host.store(call, { shape: SHAPE, judge, urlOf });
+  const isDeletion = taken.shared.length === 0 && taken.fields.reqtype === 'deletefiles';
+  return isDeletion ? removeAll(call, host, taken.fields) : linkTo(taken);
 });
 
 /**
  * The upload API of litterbox, which is catbox for temporary files. It cannot delete; the token for that is in the
  * header anyway.
  */
-const litterbox = uploading('/resources/internals/api.php', plainRefusal, async (call, host) => {
-  const { shared, fields } = await host.store(call, { shape: SHAPE, optionsOf: withTime });
-  const [stored] = shared;
-  if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
-  throw withoutFile(fields);
-});
+const litterbox = uploading('/resources/internals/api.php', plainRefusal, async (call, host) =>
+  linkTo(await host.store(call, { shape: SHAPE, optionsOf: withTime })),
+);
 
 export const catbox: Client = { name: 'catbox', routes: [api, litterbox] };
 
 function withTime({ time = '1h', ...fields }: Fields): Record<string, string> {
   if (TIMES.includes(time)) return { ...fields, expires_in: time };
-  throw invalidParameter('time', inEnglish(`The field time must be ${TIMES.join(', ')}, not "${time}".`));
+  throw invalidField('time', inEnglish(`must be ${TIMES.join(', ')}, not "${cutSent(time)}"`));
 }
 
 async function removeAll(call: Caller, host: Host, { files = '', userhash }: Fields): Promise<Response> {
@@ -55,13 +50,14 @@ async function removeAll(call: Caller, host: Host, { files = '', userhash }: Fie
   return text('Files successfully deleted.');
 }
 
-function withoutFile({ reqtype = '' }: Fields) {
-  if (reqtype === 'fileupload') {
-    return invalidParameter('fileToUpload', inEnglish('The form has no file in the field fileToUpload.'));
-  }
+function linkTo({ shared: [stored], fields }: Awaited<ReturnType<Host['store']>>): Response {
+  if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
+  const { reqtype } = fields;
+  if (reqtype === 'fileupload')
+    throw invalidParameter('fileToUpload', inEnglish('The form has no file in the field fileToUpload.'));
   if (reqtype === 'urlupload')
-    return invalidParameter('url', inEnglish('The form has no URL in the field url.'));
-  return invalidParameter(
+    throw invalidParameter('url', inEnglish('The form has no URL in the field url.'));
+  throw invalidParameter(
     'reqtype',
     inEnglish('The field reqtype must be fileupload, urlupload or deletefiles; albums are not supported.'),
   );

@@ -74,18 +74,15 @@ function fileOf({ image }: Shared, url: string, name: string) {
   return { filename: `${name}.${extension}`, name, mime: MEDIA_TYPES[image.format], extension, url };
 }
 
-function secondsUntilEnd({ image: { createdAt, expiresAt } }: Shared): number {
-  return expiresAt === null ? 0 : Math.max(0, Math.round((expiresAt - createdAt) / 1000));
-}
-
 function imgbbAnswer(shared: Shared, { title }: Fields): object {
   const { image, links, thumbnailUrl } = shared;
-  const { id, width, height, size, createdAt } = image;
+  const { id, width, height, size, createdAt, expiresAt } = image;
   const file = fileOf(shared, links.raw_url, id);
+  const seconds = Math.max(0, Math.round(((expiresAt ?? createdAt) - createdAt) / 1000));
   const data = {
     ...{ id, title: title ?? image.filename },
     ...{ url_viewer: links.url, url: links.raw_url, display_url: links.raw_url },
-    ...{ width, height, size, time: Math.floor(createdAt / 1000), expiration: secondsUntilEnd(shared) },
+    ...{ width, height, size, time: Math.floor(createdAt / 1000), expiration: seconds },
     image: file,
     thumb: { ...file, url: thumbnailUrl },
     delete_url: shared.deleteUrl,

@@ -56,10 +56,11 @@ export function isNotModified(headers: Headers, { etag, modified }: Validators):
 export function requestedRange(
   headers: Headers,
   size: number,
-  validators: Validators,
+  { etag, modified }: Validators,
 ): ByteRange | 'unsatisfiable' | null {
   const range = headers.get('range');
-  if (range === null || !isSameVersion(headers.get('if-range'), validators)) return null;
+  const version = headers.get('if-range') ?? etag;
+  if (range === null || (version !== etag && version !== httpDate(modified))) return null;
   const [, first = '', last = ''] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(range) ?? [];
   if (first === '' && last === '') return null;
   if (first === '') {
@@ -70,10 +71,6 @@ export function requestedRange(
   const end = last === '' ? size : Math.min(Number(last) + 1, size);
   if (last !== '' && Number(last) < start) return null;
   return start >= size ? 'unsatisfiable' : { start, end };
-}
-
-function isSameVersion(condition: string | null, { etag, modified }: Validators): boolean {
-  return condition === null || condition === etag || condition === httpDate(modified);
 }
 
 /** Returns a date such as `Sat, 31 Jan 2026 08:05:09 GMT`. */

@@ -25,7 +25,8 @@ export function cutText(text: string, most: number): string {
 export function cleanFilename(raw: string): string | null {
   const last = raw.split(/[/\\]/).at(-1) ?? '';
   const name = cleanText(last);
-  if (name === '' || name === '.' || name === '..') return null;
+  // curl calls standard input `-`.
+  if (['', '.', '..', '-'].includes(name)) return null;
   return shortened(name);
 }
 

@@ -67,7 +67,7 @@ interface Storage {
 }
 
 interface IntakeOptions {
-  service: Pick<ImageService, 'limits' | 'folder' | 'now' | 'admit' | 'upload' | 'takeBack'>;
+  service: Pick<ImageService, 'limits' | 'folder' | 'now' | 'admit' | 'upload' | 'takeBack' | 'find'>;
   albums: Pick<Albums, 'demandRoom' | 'append'>;
   /** Counts one more upload of a client, by its address. Rejects with `rate_limited`. Default: unlimited. */
   countUpload?: ((peer: string) => Promise<void>) | undefined;
@@ -76,7 +76,7 @@ interface IntakeOptions {
 }
 
 export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOptions) {
-  const storeOnce = createRepetitions<Outcome[]>(service.now);
+  const repetitions = createRepetitions(service.now, (outcomes: Outcome[]) => isLeft(outcomes, service));
 
   async function storeOne(file: ReceivedFile, { options, from, signal, stored }: Storage): Promise<Uploaded> {
     const { filename, album: _, albumToken: __, ...wanted } = options;
@@ -127,7 +127,13 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
       };
       // Report faults in the query before the body arrives.
       const joining = guest ?? createJoining(albums, call);
-      await joining.look(optionsIn({}));
+      let full: AppError | null = null;
+      /** That there is no room matters only to a picture that is not in. */
+      const unlessRepeated = (error: AppError) => {
+        if (error.code !== 'conflict' || !repetitions.mayRepeat(request)) throw error;
+        full = error;
+      };
+      await joining.look(optionsIn({})).catch(unlessRepeated);
       // A body that announces too much is rejected for its size, not for lack of space.
       const announced = Number(request.headers.get('content-length')) || maxBytes;
       const admit = () => service.admit(Math.min(announced, maxBytes), payer);
@@ -138,7 +144,7 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
       const beforePicture: BeforePicture = async (fields) => {
         if (shape?.optional) await admit();
         await judgeOnce?.(fields);
-        await joining.look(optionsIn(fields));
+        await joining.look(optionsIn(fields)).catch(unlessRepeated);
       };
       const limits = { maxBytes, folder: service.folder, signal };
       const received = await receiveUpload(request, limits, shape, beforePicture);
@@ -153,11 +159,12 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         if (order === null && received.files.length === 0) return { outcomes: [], fields };
         await judgeOnce?.(fields);
         const options = optionsIn(fields);
-        await joining.demand(options);
+        await joining.demand(options).catch(unlessRepeated);
         // Read after the token was judged, because a token may pay.
         const from = { peer, identity, admin, payer: context.payer, holder: context.holder };
         const holder = from.holder?.id ?? (admin ? 'admin' : '');
-        const outcomes = await storeOnce(request, holder, received, async () => {
+        const outcomes = await repetitions.once(request, holder, received, async () => {
+          if (full) throw full;
           if (order !== null) taken = await fetchOrdered(order, { from, fromUrl, service, signal });
           const [only, ...others] = taken.files;
           const storage = { options, from, signal, stored, whole };
@@ -190,6 +197,18 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
  * same way.
  */
 export type Intake = ReturnType<typeof createIntake>;
+
+/**
+ * Reports whether any of the pictures was not deleted. What has expired or was shown as often as its uploader wished counts
+ * as there, and so does what was held for review.
+ */
+async function isLeft(outcomes: readonly Outcome[], { find }: Pick<ImageService, 'find'>): Promise<boolean> {
+  const stored = outcomes.flatMap((outcome) => ('uploaded' in outcome ? [outcome.uploaded] : []));
+  const left = stored.map(
+    ({ image, inReview }) => inReview || find(image.id).then(Boolean, ({ code }) => code !== 'not_found'),
+  );
+  return (await Promise.all(left)).includes(true);
+}
 
 function onlyOnce(judge: Taking['judge']): Taking['judge'] {
   let judged: Promise<void> | undefined;

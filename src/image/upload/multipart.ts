@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
-import { AppError, invalidParameter, message } from '../../errors.ts';
+import { AppError, cutSent, invalidParameter, message } from '../../errors.ts';
 import { createAbortable } from '../../lib/abortable.ts';
 import { tooLarge } from './body.ts';
 
@@ -128,7 +128,8 @@ export function addField(fields: Record<string, string>, name: string, value: st
 
 export const tooManyFields = () => new AppError('invalid_body', 'The form has too many fields.');
 
-export function tooLong(field: string): AppError {
+export function tooLong(name: string): AppError {
+  const field = cutSent(name);
   return invalidParameter(
     field,
     message('The field {field} is longer than {most} bytes.', { field, most: MAX_FIELD_BYTES }),

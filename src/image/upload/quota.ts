@@ -1,3 +1,4 @@
+import type { InputLimits } from '../../codec/workers/protocol.ts';
 import { AppError } from '../../errors.ts';
 import { cachedFor } from '../../lib/answer-cache.ts';
 import { freeBytesOf } from '../../lib/storage-full.ts';
@@ -81,11 +82,8 @@ export function createQuota(options: QuotaOptions) {
 export type Quota = ReturnType<typeof createQuota>;
 
 /** What the image host accepts, and how long it keeps it. */
-export interface ImageLimits {
+export interface ImageLimits extends InputLimits {
   maxUploadBytes: number;
-  maxPixels: number;
-  maxFrames: number;
-  heic: boolean;
   retentionMs: number;
   cleanupIntervalMs: number;
   /** How long files without a record stay in quarantine. */

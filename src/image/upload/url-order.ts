@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type TString, Type } from '@sinclair/typebox';
-import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
+import { AppError, cutSent, inEnglish, invalidParameter } from '../../errors.ts';
 import { MAX_JSON_BYTES, parseJson } from '../../http/read-body.ts';
 import { addField } from './multipart.ts';
 import type { Received } from './upload.ts';
@@ -48,7 +48,8 @@ function parseOrder(text: string): UrlOrder {
   for (const [name, value] of Object.entries(parseJson(text) as object)) {
     if (value === null) continue;
     if (typeof value === 'object') {
-      throw new AppError('invalid_body', inEnglish(`${name} must be a string, a number or a boolean.`));
+      const said = inEnglish(`${cutSent(name)} must be a string, a number or a boolean.`);
+      throw new AppError('invalid_body', said);
     }
     addField(fields, name, String(value));
   }

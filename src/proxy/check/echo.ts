@@ -36,7 +36,8 @@ export function readEcho(body: string, token: string | null, secrets: readonly s
   const echo = /^\s*\{/.test(body)
     ? readJson(body, token, secrets)
     : (readAddressAlone(body) ?? readTrace(body) ?? readEnvironment(body));
-  return echo !== null && hasHeaderNames(echo) ? echo : null;
+  const names = Object.keys(echo?.headers ?? {});
+  return names.length <= MOST_NAMES && names.every((name) => NAME.test(name)) ? echo : null;
 }
 
 /**
@@ -45,11 +46,6 @@ export function readEcho(body: string, token: string | null, secrets: readonly s
  */
 const NAME = /^:?[!#$%&'*+.^`|~\w-]{1,64}$/;
 const MOST_NAMES = 64;
-
-function hasHeaderNames({ headers }: Echo): boolean {
-  const names = Object.keys(headers ?? {});
-  return names.length <= MOST_NAMES && names.every((name) => NAME.test(name));
-}
 
 function readJson(body: string, token: string | null, secrets: readonly string[]): Echo | null {
   const answer = parseRecord(body);
@@ -122,10 +118,10 @@ function readTrace(body: string): Echo | null {
 
 function readEnvironment(body: string): Echo | null {
   const headers: Record<string, string> = {};
-  const frame = [tagsOf(body)];
+  const frame = [(body.match(/<\/?(?!br\b)[a-z]+/gi) ?? []).join('').toLowerCase()];
   let remote = '';
   for (const line of body.split('\n')) {
-    const text = stripTags(line).trim();
+    const text = line.replace(/<[^<>]{0,200}>/g, '').trim();
     const [, name, value = ''] = /^([A-Z][A-Z0-9_]*)\s*=(.*)$/.exec(text) ?? [];
     if (name === 'REMOTE_ADDR') remote = value.trim();
     else if (name?.startsWith('HTTP_'))
@@ -136,14 +132,6 @@ function readEnvironment(body: string): Echo | null {
   }
   const place = splitChain(remote);
   return place && { format: 'environment', ...place, headers, proven: false, frame: frame.join('\n') };
-}
-
-function stripTags(line: string): string {
-  return line.replace(/<[^<>]{0,200}>/g, '');
-}
-
-function tagsOf(body: string): string {
-  return (body.match(/<\/?(?!br\b)[a-z]+/gi) ?? []).join('').toLowerCase();
 }
 
 /**

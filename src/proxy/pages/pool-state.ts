@@ -4,7 +4,6 @@ import type { Site } from '../../web/site.ts';
 import { wordFor } from '../../web/words/formats.ts';
 import type { Scheme } from '../check/judges.ts';
 import type { PoolStatus } from '../pool/status.ts';
-import type { RefreshJob } from '../refresh/progress.ts';
 
 /** The state of the pool, and what only its page tells of it. */
 export interface Freshness {
@@ -80,7 +79,7 @@ function stateSentences(site: Site, { status, now }: Freshness): string[] {
  * list.
  */
 export function statePanel(site: Site, freshness: Freshness): Html {
-  const { words } = site;
+  const { words, formats } = site;
   const { proxies } = words;
   const { adminRequired } = freshness;
   const { refresh: job } = freshness.status;
@@ -90,13 +89,8 @@ export function statePanel(site: Site, freshness: Freshness): Html {
 <div class="state-head">${poolState(site, freshness)}
 <button class="quiet small needs-script" type="button" data-refresh${adminRequired && html` data-admin`}${running && html` disabled`}>${icon('refresh')}<span>${proxies.refreshNow}</span></button></div>
 <div class="progress-line"${!running && html` hidden`}><progress max="1" value="${share}" aria-label="${proxies.progress}"></progress>
-<p class="small muted">${wordFor(proxies.stages, job.stage ?? '')} · ${checkedWords(site, job)}</p></div>
+<p class="small muted">${wordFor(proxies.stages, job.stage ?? '')} · ${proxies.checkedOf(formats.number(job.checked), formats.number(job.candidates))} · ${proxies.foundAlive(formats.number(job.alive))}</p></div>
 ${partWarnings(site, freshness).map((text) => html`<p class="fault small">${icon('warning')}<span>${text}</span></p>\n`)}</div>`;
-}
-
-function checkedWords({ words: { proxies }, formats }: Site, job: RefreshJob): string {
-  const checked = proxies.checkedOf(formats.number(job.checked), formats.number(job.candidates));
-  return `${checked} · ${proxies.foundAlive(formats.number(job.alive))}`;
 }
 
 /** Returns warnings about some of the proxies. */

@@ -47,10 +47,7 @@ export function nextCheckAt(record: Scheduled, checkCostMs: number, random: numb
 
 /** Returns how long to wait between two checks of a record: `nextCheckAt` without its random spread. */
 export function waitMs(record: Scheduled, checkCostMs: number): number {
-  return record.status === 'alive' ? aliveWait(record, checkCostMs) : deadWait(record, checkCostMs);
-}
-
-function aliveWait(record: Scheduled, checkCostMs: number): number {
+  if (record.status !== 'alive') return deadWait(record, checkCostMs);
   return between(SOONEST_MS, Math.sqrt(2 * checkCostMs * meanUpMs(record)), LATEST_ALIVE_MS);
 }
 

@@ -1,7 +1,7 @@
 import type { Locks } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
-import { type Dialled, type Protocol, UNFORGEABLE } from '../proxy.ts';
+import { type Dialled, UNFORGEABLE } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
 import type { AskThrough, NamedTarget } from './ask.ts';
 import { proxyKeyOf, siteOf } from './site.ts';
@@ -36,11 +36,6 @@ const CHOSEN_MS = 60_000;
 const MOST_SILENT = 8;
 const KEY = 'targets:probed';
 
-/** Returns the protocols that can carry a request to the URL. */
-function protocolsFor(url: string): readonly Protocol[] {
-  return [url.startsWith('https:') ? 'https' : 'http', 'socks4', 'socks5'];
-}
-
 /** Tries proxies with the targets that the operator has configured. */
 export function createProbes(options: ProbesOptions) {
   const { named, store, state, locks, sites, ask, mayAsk, now } = options;
@@ -49,7 +44,8 @@ export function createProbes(options: ProbesOptions) {
 
   async function next(line: (typeof lines)[number]): Promise<Dialled | undefined> {
     if (elapsedSince(line.chosenAt, now(), 0) >= CHOSEN_MS || line.queue.length === 0) {
-      const protocols = protocolsFor(line.target.url);
+      const scheme = line.target.url.startsWith('https:') ? 'https' : 'http';
+      const protocols = [scheme, 'socks4', 'socks5'] as const;
       const filter = { status: 'alive', protocols, proofs: UNFORGEABLE } as const;
       const { items } = await store.find({ filter, sort: 'dependable', offset: 0, limit: PROBED });
       line.queue = items.map(({ protocol, ip, port, login }) => ({ protocol, ip, port, login }));

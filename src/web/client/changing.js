@@ -59,3 +59,20 @@ export async function changePicture({ id, url, delete_token }, change) {
   }
   return { body, fault };
 }
+
+/**
+ * Moves a picture into the gallery or out of it, unless another device has set a password since, which that would remove.
+ * @param {import('./mine.js').Mine} image
+ * @param {string} visibility
+ * @returns {ReturnType<typeof changePicture>}
+ */
+export async function listPicture(image, visibility) {
+  const { pathname } = new URL(image.url, location.href);
+  // Its page would open for a browser in which the password was entered.
+  const { body, fault } = await ask(pathname.replace(/\/i\/\w+$/, `/api/info/${image.id}`));
+  if (fault === null) return changePicture(image, { visibility });
+  if (body?.code !== 'password_required') return { body, fault };
+  const kept = { protected: true, visibility: 'protected' };
+  changeMine(image.id, kept);
+  return { body: kept, fault: null };
+}

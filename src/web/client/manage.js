@@ -133,7 +133,8 @@ function sayTimes() {
   for (const time of facts?.querySelectorAll('time') ?? []) {
     if (!(time instanceof HTMLTimeElement)) continue;
     const ms = Date.parse(time.dateTime) - now;
-    const [unit, length] = UNITS.find(([, least]) => Math.abs(ms) >= least) ?? UNITS[3];
+    // Allows for the time since the picture was stored: `in 1 hour`, not `in 60 minutes`.
+    const [unit, length] = UNITS.find(([, least]) => Math.abs(ms) + 30_000 >= least) ?? UNITS[3];
     const text = relative.format(Math.round(ms / length), unit);
     const local = dates.format(Date.parse(time.dateTime));
     time.textContent = Math.abs(ms) < RECENT_MS ? text : local;

@@ -18,6 +18,7 @@ const albums = byId('my-albums', HTMLElement);
 const albumList = byId('my-albums-list', HTMLUListElement);
 /** @type {Mine[]} */
 let hidden = [];
+const dates = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
 /** What each item shows. @type {WeakMap<Element, string>} */
 const shownBy = new WeakMap();
 
@@ -54,7 +55,8 @@ export function showAlbums() {
   albums.hidden = made.length === 0;
   albumList.replaceChildren(
     ...made.map(({ url, count, made: at, title }) => {
-      const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' }).format(at);
+      // What is beyond the range of dates must not stop the page.
+      const day = dates.format(Math.max(0, Math.min(at, Date.now())) || undefined);
       const name = title || say('albumMade', { count });
       return make(
         'li',

@@ -88,7 +88,6 @@ function pictureOf(
 
 /** @param {Record<string, unknown>} one */
 function albumOf({ id, token, title, count, made, invites }) {
-  const now = Date.now();
   const url = byId('upload', HTMLFormElement).action.replace(/api\/upload$/, `a/${id}`);
   const keys = Object.entries(Object(invites)).map(([invite, link]) => [
     invite,
@@ -100,8 +99,7 @@ function albumOf({ id, token, title, count, made, invites }) {
     url,
     token: String(token),
     count: Number(count) || 0,
-    // Beyond the range of dates, the list could not be shown.
-    made: Math.min(Math.max(Number(made) || now, 0), now),
+    made: Number(made) || Date.now(),
     ...(typeof title === 'string' && { title: title.slice(0, 255) }),
     ...(links.length > 0 && { invites: Object.fromEntries(links) }),
   };

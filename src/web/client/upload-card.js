@@ -1,5 +1,5 @@
 // @ts-check
-import { changePicture } from './changing.js';
+import { listPicture } from './changing.js';
 import { showForAWhile } from './copy.js';
 import { announce, button, language, make, readableBytes, say, UNITS, words } from './dom.js';
 import { timeOf } from './mine.js';
@@ -126,7 +126,7 @@ export class UploadCard {
       if (listing.ariaBusy === 'true') return;
       listing.ariaBusy = 'true';
       const wish = image.visibility === 'public' ? 'unlisted' : 'public';
-      const { body, fault } = await changePicture(image, { visibility: wish });
+      const { body, fault } = await listPicture(image, wish);
       listing.ariaBusy = null;
       if (fault !== null) return this.complain(fault);
       image.visibility = body.visibility;

@@ -76,8 +76,14 @@ export async function startServer(
       await until(async () => (await fetch(`${url}/openapi.json`)).ok);
     return url;
   };
-  const url = await answering().catch((error: unknown) => {
-    child.kill('SIGKILL');
+  async function end(signal: NodeJS.Signals): Promise<number> {
+    child.kill(signal);
+    const exitCode = await child.exited;
+    if (!givenFolder) await rm(folder, { recursive: true, force: true });
+    return exitCode;
+  }
+  const url = await answering().catch(async (error: unknown) => {
+    await end('SIGKILL');
     throw error;
   });
   return {
@@ -89,13 +95,7 @@ export async function startServer(
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     exited: child.exited,
     /** Ends it with SIGTERM and removes its folder unless that was given; answers the exit code. */
-    async stop() {
-      child.kill('SIGTERM');
-      const exitCode = await child.exited;
-      await reading;
-      if (!givenFolder) await rm(folder, { recursive: true, force: true });
-      return exitCode;
-    },
+    stop: () => end('SIGTERM').finally(() => reading),
   };
 }
 

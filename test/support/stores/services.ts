@@ -171,7 +171,16 @@ async function startOnce(
     await exited;
   }
 
-  await start();
+  /** Ends it and removes its data. */
+  async function stop(): Promise<void> {
+    await kill(endWith);
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  await start().catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   return {
     port,
     folder,
@@ -182,11 +191,7 @@ async function startOnce(
     /** It keeps its connections, but does not answer until `resume`. */
     pause: () => send('SIGSTOP'),
     resume: () => send('SIGCONT'),
-    /** Ends it and removes its data. */
-    async stop() {
-      await kill(endWith);
-      await rm(folder, { recursive: true, force: true });
-    },
+    stop,
   };
 }
 

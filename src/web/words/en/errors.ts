@@ -13,7 +13,7 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
   invalid_parameter: wrong,
   invalid_body: wrong,
   unauthorized: { title: 'A token is required', advice: 'The operator of this server issues tokens.' },
-  conflict: { title: 'Another operation is in progress', advice: 'Try again in a moment.' },
+  conflict: { title: 'This is not possible now', advice: 'Go back, and reload the page.' },
   not_found: {
     title: 'Page not found',
     advice: 'Check the link for typos. If it used to work, its content has been deleted.',

@@ -6,7 +6,7 @@ export const errors: Words['errors'] = {
     invalid_parameter: { title: '请检查输入内容', advice: '请返回修改。' },
     invalid_body: { title: '请检查输入内容', advice: '请返回修改。' },
     unauthorized: { title: '需要令牌', advice: '令牌由本服务器的管理员发放。' },
-    conflict: { title: '另一项操作正在进行', advice: '请稍后重试。' },
+    conflict: { title: '目前无法执行此操作', advice: '请返回并重新加载页面。' },
     not_found: {
       title: '页面不存在',
       advice: '请检查链接是否有误。如果以前能打开，说明内容已被删除。',
