@@ -166,9 +166,14 @@ describe('GET /api/v1/proxies', () => {
   });
 
   test('answers HEAD with the headers of GET', async () => {
+    const whole = await server.send('/api/v1/proxies');
     const head = await server.send('/api/v1/proxies', { method: 'HEAD' });
     expect([head.status, await head.text()]).toEqual([200, '']);
-    expect(head.headers.get('content-type')).toBe('application/json');
+    for (const name of ['content-type', 'etag']) expect(head.headers.get(name)).toBe(whole.headers.get(name));
+    expect(head.headers.get('content-length')).toBe(`${(await whole.arrayBuffer()).byteLength}`);
+    const headers = { 'if-none-match': head.headers.get('etag') ?? '' };
+    const unchanged = await server.send('/api/v1/proxies', { method: 'HEAD', headers });
+    expect([unchanged.status, unchanged.headers.get('content-length')]).toEqual([304, null]);
   });
 });
 
