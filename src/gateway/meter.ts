@@ -10,13 +10,15 @@ const REMEMBERED = 1000;
 
 /** Counts what the gateway does, for `/metrics` and the page. */
 export function createMeter(metrics: Metrics) {
-  const outcomes = metrics.counter('picpool_gateway_requests_total', 'Requests and tunnels by outcome.', [
-    'kind',
-    'outcome',
-  ]);
+  const outcomes = metrics.counter(
+    'picpool_gateway_requests_total',
+    'Requests and tunnels by outcome; those served that broke off also as cut.',
+    ['kind', 'outcome'],
+  );
   const bytes = metrics.counter('picpool_gateway_bytes_total', 'Bytes carried.', ['direction']);
   let requests = 0;
   let served = 0;
+  let cut = 0;
   let open = 0;
   const latest: number[] = [];
   metrics.value('picpool_gateway_connections', 'Connections of clients.', () => open);
@@ -30,6 +32,11 @@ export function createMeter(metrics: Metrics) {
       served++;
       latest[served % REMEMBERED] = ms;
     },
+    /** Records that what was served has broken off. */
+    cut(kind: Kind): void {
+      outcomes(kind, 'cut').inc();
+      cut++;
+    },
     bytes: (direction: 'up' | 'down', count: number): void => bytes(direction).inc(count),
     opened(): void {
       open++;
@@ -38,11 +45,11 @@ export function createMeter(metrics: Metrics) {
       open--;
     },
     /**
-     * Returns the totals since the start: requests, answered ones, and the 95th percentile of the latest ones in ms.
+     * Returns the totals since the start: requests, those answered to the end, and the 95th percentile of the latest ones in ms.
      */
     summary(): { requests: number; served: number; p95Ms: number | null } {
       const sorted = latest.filter((ms) => ms !== undefined).sort((a, b) => a - b);
-      return { requests, served, p95Ms: sorted[Math.floor(sorted.length * 0.95)] ?? null };
+      return { requests, served: served - cut, p95Ms: sorted[Math.floor(sorted.length * 0.95)] ?? null };
     },
   };
 }

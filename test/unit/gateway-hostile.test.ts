@@ -105,8 +105,11 @@ test('a site whose certificate nobody trusts takes no proxy from the others', as
   expect(await failuresOf(60)).toBe(0);
   const { trusted } = gateway.engine.exits();
   expect(trusted).toBeGreaterThanOrEqual(4);
+  const before = gateway.meter.summary();
   for (let n = 0; n < 20; n++) await refuse('one.example');
   await gateway.empty();
+  // For their clients, these requests have failed.
+  expect(gateway.meter.summary()).toMatchObject({ requests: before.requests + 20, served: before.served });
   expect(gateway.engine.exits().trusted).toBeGreaterThanOrEqual(trusted);
   expect(await failuresOf(10)).toBe(0);
 });
