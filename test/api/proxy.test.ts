@@ -288,6 +288,8 @@ describe('GET /api/export', () => {
   test('what a parameter must be is said in words', async () => {
     const said = async (query: string) => (await server.get<Body>(`/api/v1/proxies?${query}`)).error;
     expect(await said('country=Germany')).toBe('country takes two-letter codes: DE instead of “germany”.');
+    expect(await said('country=de,EN')).toBe('country must name countries, and EN is the code of none.');
+    expect(await said('country=UK,ZZ')).toBeUndefined();
     expect(await said('port=x')).toBe('port must be port numbers, separated by commas, not "x".');
   });
 });
