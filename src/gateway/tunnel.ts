@@ -137,7 +137,6 @@ export class Tunnel implements Served {
     const follow = recordFollower();
     let isProven = false;
     let isWithin = false;
-    let hasFailed = false;
     const prove = () => {
       isProven = true;
       settle();
@@ -154,11 +153,8 @@ export class Tunnel implements Served {
             greeted: opening !== null,
             now: monotonic(),
             onProven: prove,
-            onFailed(why) {
-              hasFailed = true;
-              if (why === 'distrusted') lane.distrusted(member, place);
-              else lane.failed(member, why);
-            },
+            onFailed: (why) =>
+              why === 'distrusted' ? lane.distrusted(member, place) : lane.failed(member, why),
           });
     if (handshake) member.unproven += ++owes;
     const relay: Relay = new Relay({
@@ -177,14 +173,13 @@ export class Tunnel implements Served {
         client.gone();
         member.busy--;
         settle();
-        handshake?.ended(endedBy, monotonic());
-        if (hasFailed && !isProven) desk.meter.cut('tunnel');
-        if (!isProven) return;
+        const hasFailed = handshake?.ended(endedBy, monotonic()) === true;
         // A pause that ended in time says nothing, so what stands still is judged by who gives up.
         const isBroken = endedBy === 'upstream';
         const patienceMs = endedBy === 'client' ? CUT_MS : Math.min(relay.patienceMs, idleMs);
         const isCut = isWithin && (isBroken || monotonic() - relay.cameAt >= patienceMs);
-        if (isCut) desk.meter.cut('tunnel');
+        if (isProven ? isCut : hasFailed) desk.meter.cut('tunnel');
+        if (!isProven) return;
         const since = isBroken ? monotonic() : relay.cameAt;
         lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });
       },
