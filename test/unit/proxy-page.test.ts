@@ -178,7 +178,8 @@ describe('copies', () => {
 
   test('leave out what asks for a login, and say what is right', async () => {
     await open();
-    expect(await copy('?as=standard&id=3')).toBe('');
+    for (const id of [3, 900_000])
+      await expect(copy(`?as=standard&id=${id}`)).rejects.toThrow('Nothing is left to copy: ');
     expect(copy('?country=Germny')).rejects.toThrow('There is no country Germny; did you mean DE?');
     expect(copy('?foo=1')).rejects.toThrow('There is no parameter foo.');
     expect(copy('?as=perl')).rejects.toThrow('as must be one of standard, text');
