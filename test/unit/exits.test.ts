@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { expect, mock, test } from 'bun:test';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
@@ -34,16 +34,12 @@ test('exits are those that the pool has ever found alive, and those found later'
 test('a check that is watched is asked for all that it was asked for, as for a proof afresh', async () => {
   const database = await memoryDatabase();
   const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
-  const asked: unknown[][] = [];
-  const check = async (...all: unknown[]) => {
-    asked.push(all);
-    return { verdict: 'dead', error: 'timeout' };
-  };
+  const check = mock(async (..._asked: unknown[]) => ({ verdict: 'dead', error: 'timeout' }));
   const counted = observeChecker({ check } as unknown as Checker, createMetrics());
   const checker = createExits({ store, state, onError: console.error }).watch(counted);
   const all = [{ protocol: 'http', ip: '203.0.113.4', port: 80 }, AbortSignal.abort(), true] as const;
   await checker.check(...all);
-  expect(asked).toEqual([[...all]]);
+  expect(check.mock.calls).toEqual([[...all]]);
 });
 
 test('the latest 20,000 exits are known after a restart and by every copy, even without their proxies', async () => {
