@@ -10,11 +10,10 @@ const REMEMBERED = 1000;
 
 /** Counts what the gateway does, for `/metrics` and the page. */
 export function createMeter(metrics: Metrics) {
-  const outcomes = metrics.counter(
-    'picpool_gateway_requests_total',
-    'Requests and tunnels by outcome; those served that broke off also as cut.',
-    ['kind', 'outcome'],
-  );
+  const outcomes = metrics.counter('picpool_gateway_requests_total', 'Requests and tunnels by outcome.', [
+    'kind',
+    'outcome',
+  ]);
   const bytes = metrics.counter('picpool_gateway_bytes_total', 'Bytes carried.', ['direction']);
   let requests = 0;
   let served = 0;
@@ -22,6 +21,7 @@ export function createMeter(metrics: Metrics) {
   let open = 0;
   const latest: number[] = [];
   metrics.value('picpool_gateway_connections', 'Connections of clients.', () => open);
+  metrics.value('picpool_gateway_cut_total', 'Requests and tunnels that were served and broke off.', () => cut);
   return {
     /** Records that a request was answered, or not; `ms` until the answer began. */
     settled(kind: Kind, outcome: Outcome, ms: number): void {
@@ -33,8 +33,7 @@ export function createMeter(metrics: Metrics) {
       latest[served % REMEMBERED] = ms;
     },
     /** Records that what was served has broken off. */
-    cut(kind: Kind): void {
-      outcomes(kind, 'cut').inc();
+    cut(): void {
       cut++;
     },
     bytes: (direction: 'up' | 'down', count: number): void => bytes(direction).inc(count),

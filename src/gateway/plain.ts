@@ -323,7 +323,7 @@ class Exchange implements Carrier, Served {
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
     if (isCut) {
-      desk.meter.cut('plain');
+      desk.meter.cut();
       this.#lane.ended(member, place, true, answered);
     } else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
