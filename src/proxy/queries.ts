@@ -46,9 +46,11 @@ const filters = {
   ),
   exclude_country: Type.Optional(countries('All countries except these.')),
   port: Type.Optional(
-    several('[1-9][0-9]{0,4}', 'port numbers, separated by commas', {
-      description: 'Only these ports, separated by commas.',
-    }),
+    several(
+      '[1-9][0-9]{0,3}|[1-5][0-9]{4}|6([0-4][0-9]{3}|5([0-4][0-9]{2}|5([0-2][0-9]|3[0-5])))',
+      'port numbers, separated by commas',
+      { description: 'Only these ports, separated by commas.' },
+    ),
   ),
   anonymity: Type.Optional(oneOf(ANONYMITIES, 'Only proxies with this anonymity.')),
   tampering: Type.Optional(

@@ -291,6 +291,8 @@ describe('GET /api/export', () => {
     expect(await said('country=de,EN')).toBe('country must name countries, and EN is the code of none.');
     expect(await said('country=UK,ZZ')).toBeUndefined();
     expect(await said('port=x')).toBe('port must be port numbers, separated by commas, not "x".');
+    expect(await said('port=1,65536')).toContain('not "1,65536"');
+    expect(await said('port=9,1023,59999,64000,65499,65529,65535')).toBeUndefined();
   });
 });
 
