@@ -180,10 +180,10 @@ describe('copies', () => {
     await open();
     for (const id of [3, 900_000])
       await expect(copy(`?as=standard&id=${id}`)).rejects.toThrow('Nothing is left to copy: ');
-    expect(copy('?country=Germny')).rejects.toThrow('There is no country Germny; did you mean DE?');
-    expect(copy('?foo=1')).rejects.toThrow('There is no parameter foo.');
-    expect(copy('?as=perl')).rejects.toThrow('as must be one of standard, text');
-    expect(copy('?as=text&uptime=many')).rejects.toThrow('uptime must be a number from 0 to 100.');
+    await expect(copy('?country=Germny')).rejects.toThrow('There is no country Germny; did you mean DE?');
+    await expect(copy('?foo=1')).rejects.toThrow('There is no parameter foo.');
+    await expect(copy('?as=perl')).rejects.toThrow('as must be one of standard, text');
+    await expect(copy('?as=text&uptime=many')).rejects.toThrow('uptime must be a number from 0 to 100.');
   });
 });
 
