@@ -2,7 +2,6 @@ import {
   type ArrayOptions,
   type IntegerOptions,
   Kind,
-  type NumberOptions,
   type ObjectOptions,
   type SchemaOptions,
   type StringOptions,
@@ -126,8 +125,7 @@ export const text = (description: string, rules: StringOptions = {}) =>
   Type.String({ description, ...rules });
 export const integer = (description: string, rules: IntegerOptions = {}) =>
   Type.Integer({ description, ...rules });
-export const number = (description: string, rules: NumberOptions = {}) =>
-  Type.Number({ description, ...rules });
+export const number = (description: string) => Type.Number({ description });
 export const flag = (description: string, rules: SchemaOptions = {}) =>
   Type.Boolean({ description, ...rules });
 export const listOf = <T extends TSchema>(items: T, description: string, rules: ArrayOptions = {}) =>
