@@ -143,7 +143,10 @@ export async function copyProxies(
   const { items } = await matches(options, context, query, { filter, ...part });
   const shown = filter.login === false ? items.filter(({ login }) => login === null) : items;
   if (shown.length === 0)
-    throw new AppError('not_found', inEnglish('Nothing is left to copy: they are gone or need a login.'));
+    throw new AppError(
+      'not_found',
+      inEnglish('There is nothing to copy: the proxies are gone or need a login.'),
+    );
   const pieces = service.export({
     ...{ filter, order: query.sort, ranked: [shown], ...part, format },
     ...{ remoteDns: false, uniqueExit: false, logins: admin },
