@@ -4,6 +4,7 @@
  * runs with its default settings. Its quality is the one at which all photos together have the bytes that picpool gives them.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cpuMsOf } from '../test/support/servers/processes.ts';
@@ -25,6 +26,8 @@ const other = spawn(program, {
   },
   stdio: 'inherit',
 });
+// Rejects if there is no such program.
+await once(other, 'spawn');
 const server = await startServer('bun', { SERVICES: 'image', RATE_LIMITS: 'off', LOG_LEVEL: 'warn' });
 
 async function upload(name: string): Promise<number> {
@@ -58,7 +61,10 @@ async function turn(pid: number, job: (name: string) => Promise<number>): Promis
 
 try {
   const pid = other.pid ?? 0;
-  while (!(await fetch(`http://127.0.0.1:${port}/health`).catch(() => null))?.ok) await Bun.sleep(50);
+  while (!(await fetch(`http://127.0.0.1:${port}/health`).catch(() => null))?.ok) {
+    if (other.exitCode !== null) throw new Error(`${program} has ended`);
+    await Bun.sleep(50);
+  }
   const [wanted] = await turn(server.pid, upload);
   let [low, high] = [64, 96];
   while (high - low > 1) {

@@ -246,18 +246,17 @@ function createDispatch({ inFlight, metrics }: AppOptions, router: Router): Step
     const leave = inFlight?.(context.payer, route);
     try {
       if (route.queued) await admission.next();
-      const head = request.method === 'HEAD';
-      const asGet = head ? new Request(request, { method: 'GET' }) : request;
-      const response = withCommonHeaders(await router.answer(asGet, context));
-      return head ? withoutBody(response) : response;
+      const asGet = request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request;
+      return withCommonHeaders(await router.answer(asGet, context));
     } finally {
       leave?.();
     }
   }
 
   return (exchange) => {
-    const { cached } = exchange.route;
-    return cached ? cached.answer(exchange, answerAnew) : answerAnew(exchange);
+    const { cached, method } = exchange.route;
+    const answer = cached ? cached.answer(exchange, answerAnew) : answerAnew(exchange);
+    return method === 'HEAD' ? Promise.resolve(answer).then(withoutBody) : answer;
   };
 }
 

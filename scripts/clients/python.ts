@@ -16,15 +16,15 @@ const PACKAGES = ['httpx', 'requests', 'PySocks'];
 type Place = { ip: string; port: number };
 
 /**
- * Of the country QQ: one whose port is closed, which looks the better one, and one that works. Of QB: `picky`, in this order.
+ * Of the country AQ: one whose port is closed, which looks the better one, and one that works. Of BV: `picky`, in this order.
  */
 export async function seedHelpers(folder: string, working: Place, picky: readonly Place[]): Promise<void> {
   const database = await openDatabase(bunRuntime.openSqlite, join(folder, 'picpool.db'));
-  const fields = (more: Partial<ProxyDraft>) => draft({ protocol: 'http', country: 'QQ', ...more });
+  const fields = (more: Partial<ProxyDraft>) => draft({ protocol: 'http', country: 'AQ', ...more });
   await createSqliteProxies(database).save([
     fields({ ip: '127.0.0.1', port: 9, responseMs: 1 }),
     fields({ ...working, responseMs: 2 }),
-    ...picky.map((place, index) => fields({ ...place, country: 'QB', responseMs: index + 1 })),
+    ...picky.map((place, index) => fields({ ...place, country: 'BV', responseMs: index + 1 })),
   ]);
   database.close();
 }

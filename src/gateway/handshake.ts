@@ -58,7 +58,8 @@ export class Handshake {
     if (this.#options.greeted && !this.#failed && now - this.#movedAt >= limit) this.#fail('timeout');
   }
 
-  ended(endedBy: EndedBy, now: number): void {
+  /** Returns whether it has failed. */
+  ended(endedBy: EndedBy, now: number): boolean {
     const isFinished = this.#up >= LEAST_FINISHED_BYTES;
     if (!this.#options.greeted) {
       // The target may have had enough of a client that says nothing.
@@ -68,6 +69,7 @@ export class Handshake {
     else if (endedBy === 'client' && !isFinished) {
       if (this.#up > 0 || now - this.#movedAt >= WAITED_MS) this.#fail('distrusted');
     } else this.look(now);
+    return this.#failed && !this.#proven;
   }
 
   #fail(why: Failure): void {

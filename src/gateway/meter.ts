@@ -17,9 +17,11 @@ export function createMeter(metrics: Metrics) {
   const bytes = metrics.counter('picpool_gateway_bytes_total', 'Bytes carried.', ['direction']);
   let requests = 0;
   let served = 0;
+  let cut = 0;
   let open = 0;
   const latest: number[] = [];
   metrics.value('picpool_gateway_connections', 'Connections of clients.', () => open);
+  metrics.value('picpool_gateway_cut_total', 'Served requests and tunnels that broke off.', () => cut);
   return {
     /** Records that a request was answered, or not; `ms` until the answer began. */
     settled(kind: Kind, outcome: Outcome, ms: number): void {
@@ -30,6 +32,10 @@ export function createMeter(metrics: Metrics) {
       served++;
       latest[served % REMEMBERED] = ms;
     },
+    /** Records that what was served has broken off. */
+    cut(): void {
+      cut++;
+    },
     bytes: (direction: 'up' | 'down', count: number): void => bytes(direction).inc(count),
     opened(): void {
       open++;
@@ -38,11 +44,11 @@ export function createMeter(metrics: Metrics) {
       open--;
     },
     /**
-     * Returns the totals since the start: requests, answered ones, and the 95th percentile of the latest ones in ms.
+     * Returns the totals since the start: requests, those answered to the end, and the 95th percentile of the latest ones in ms.
      */
     summary(): { requests: number; served: number; p95Ms: number | null } {
       const sorted = latest.filter((ms) => ms !== undefined).sort((a, b) => a - b);
-      return { requests, served, p95Ms: sorted[Math.floor(sorted.length * 0.95)] ?? null };
+      return { requests, served: served - cut, p95Ms: sorted[Math.floor(sorted.length * 0.95)] ?? null };
     },
   };
 }

@@ -173,12 +173,13 @@ export class Tunnel implements Served {
         client.gone();
         member.busy--;
         settle();
-        handshake?.ended(endedBy, monotonic());
-        if (!isProven) return;
+        const hasFailed = handshake?.ended(endedBy, monotonic()) === true;
         // A pause that ended in time says nothing, so what stands still is judged by who gives up.
         const isBroken = endedBy === 'upstream';
         const patienceMs = endedBy === 'client' ? CUT_MS : Math.min(relay.patienceMs, idleMs);
         const isCut = isWithin && (isBroken || monotonic() - relay.cameAt >= patienceMs);
+        if (isProven ? isCut : hasFailed && isBroken) desk.meter.cut();
+        if (!isProven) return;
         const since = isBroken ? monotonic() : relay.cameAt;
         lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });
       },

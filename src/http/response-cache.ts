@@ -129,9 +129,8 @@ function respond(asked: Asked, { body, kept, etag }: Entry): Response {
   // A response copies its headers. Writing to those of the entry first halves the cost.
   const headers = asked.stamp(kept);
   const known = asked.request.headers.get('if-none-match');
-  if (known === null) return new Response(body, { headers });
   const matches = known
-    .split(',')
+    ?.split(',')
     .some((tag) => tag.trim().replace(/^W\//, '') === etag || tag.trim() === '*');
   return matches ? new Response(null, { status: 304, headers }) : new Response(body, { headers });
 }

@@ -125,7 +125,7 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
       reading,
       limit: limit ?? (reading ? 'read' : 'write'),
       bytes,
-      cached: method === 'GET' ? cached : null,
+      cached,
       admin,
       tokens,
       ownToken,

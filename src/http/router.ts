@@ -61,6 +61,7 @@ function hooksOf({ query, params, body }: Pick<Route, 'query' | 'params' | 'body
  * reads the whole body to count it, even if it is huge or endless. This one only counts JSON, which is in memory.
  */
 export async function withoutBody(response: Response): Promise<Response> {
+  if (response.body === null) return response;
   const headers = new Headers(response.headers);
   if (!headers.has('content-length') && headers.get('content-type')?.startsWith('application/json')) {
     headers.set('content-length', String((await response.arrayBuffer()).byteLength));
@@ -68,6 +69,6 @@ export async function withoutBody(response: Response): Promise<Response> {
     await response.body?.cancel();
   }
   // The runtime would send the length 0 for no body, which GET does not have. Nobody reads this one.
-  const isUnknown = response.body !== null && !headers.has('content-length');
+  const isUnknown = !headers.has('content-length');
   return new Response(isUnknown ? new ReadableStream() : null, { status: response.status, headers });
 }

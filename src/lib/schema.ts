@@ -2,7 +2,6 @@ import {
   type ArrayOptions,
   type IntegerOptions,
   Kind,
-  type NumberOptions,
   type ObjectOptions,
   type SchemaOptions,
   type StringOptions,
@@ -17,6 +16,7 @@ import {
   TypeRegistry,
 } from '@sinclair/typebox';
 import { cutSent, inEnglish, invalidParameter, message } from '../errors.ts';
+import { readFlag } from './flag.ts';
 import { nearest } from './nearest.ts';
 
 /** Key of a function in a schema that guesses what an invalid text was meant to be. */
@@ -85,12 +85,7 @@ export function coerceText(schema: TSchema, text: string): unknown {
   if (schema.type === 'integer' || schema.type === 'number') {
     return /^[+-]?\d+(\.\d+)?$/.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
   }
-  if (schema.type === 'boolean') {
-    const lower = text.toLowerCase();
-    if (['true', '1', 'on', 'yes'].includes(lower)) return true;
-    if (['false', '0', 'off', 'no'].includes(lower)) return false;
-    return text;
-  }
+  if (schema.type === 'boolean') return readFlag(text) ?? text;
   if (schema[SEVERAL] === true) return tidied(text);
   const choices: unknown = schema.enum;
   if (Array.isArray(choices)) return choices.find((known) => known === text.toLowerCase()) ?? text;
@@ -131,8 +126,7 @@ export const text = (description: string, rules: StringOptions = {}) =>
   Type.String({ description, ...rules });
 export const integer = (description: string, rules: IntegerOptions = {}) =>
   Type.Integer({ description, ...rules });
-export const number = (description: string, rules: NumberOptions = {}) =>
-  Type.Number({ description, ...rules });
+export const number = (description: string) => Type.Number({ description });
 export const flag = (description: string, rules: SchemaOptions = {}) =>
   Type.Boolean({ description, ...rules });
 export const listOf = <T extends TSchema>(items: T, description: string, rules: ArrayOptions = {}) =>

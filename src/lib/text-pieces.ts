@@ -1,6 +1,6 @@
 /**
- * Creates a decoder of text that comes in pieces: UTF-8, or UTF-16 if its mark stands first, as programs of Windows
- * write it. Call it without a piece at the end.
+ * Creates a decoder of text that comes in pieces: UTF-8, or UTF-16 as programs of Windows write it, with its mark or half
+ * a character of ASCII first. Call it without a piece at the end.
  */
 export function createTextDecoder(): (piece?: Uint8Array) => string {
   let decoder: TextDecoder | null = null;
@@ -10,9 +10,13 @@ export function createTextDecoder(): (piece?: Uint8Array) => string {
     if (decoder !== null) return decoder.decode(piece, { stream });
     if (piece) begun = Buffer.concat([begun, piece]);
     if (stream && begun.length < 2) return '';
-    decoder = new TextDecoder(ENCODINGS[begun.toString('hex', 0, 2)]);
+    const first = begun.toString('hex', 0, 2);
+    decoder = new TextDecoder(ENCODINGS.find(([, form]) => form.test(first))?.[0]);
     return decoder.decode(begun, { stream });
   };
 }
 
-const ENCODINGS: Record<string, 'utf-16le' | 'utf-16be'> = { fffe: 'utf-16le', feff: 'utf-16be' };
+const ENCODINGS = [
+  ['utf-16le', /^(fffe|[2-7].00)$/],
+  ['utf-16be', /^(feff|00[2-7].)$/],
+] as const;

@@ -1,5 +1,5 @@
 import type { Metrics, Reading } from '../lib/metrics.ts';
-import type { Checker } from './check/checker.ts';
+import { type Checker, watched } from './check/checker.ts';
 import { PROTOCOLS, type Protocol, STATUSES, type Status } from './proxy.ts';
 import type { RefreshObserver } from './refresh/run.ts';
 import type { ProxyService } from './service.ts';
@@ -11,14 +11,9 @@ const STAGE_BUCKETS = [0.1, 1, 5, 15, 30, 60, 120, 300, 600];
 /** Counts checks by protocol and result: `alive`, `unknown`, or why the proxy counts as dead. */
 export function observeChecker(checker: Checker, metrics: Metrics): Checker {
   const checks = metrics.counter('picpool_checks_total', 'Checks of proxies.', ['protocol', 'result']);
-  return {
-    ...checker,
-    async check(endpoint, signal) {
-      const result = await checker.check(endpoint, signal);
-      checks(endpoint.protocol, result.verdict === 'dead' ? result.error : result.verdict).inc();
-      return result;
-    },
-  };
+  return watched(checker, ({ protocol }, result) =>
+    checks(protocol, result.verdict === 'dead' ? result.error : result.verdict).inc(),
+  );
 }
 
 /** Counts the refreshes of this process, and how long their stages take. */

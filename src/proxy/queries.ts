@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { flag, HINT, integer, oneOf, several, text } from '../lib/schema.ts';
 import { SKEW_MS } from '../lib/stored-time.ts';
-import { countryNamed, countrySpelledLike } from './pool/country-code.ts';
+import { countryNamed, countrySpelledLike, isCountryCode } from './pool/country-code.ts';
 import {
   ANONYMITIES,
   countryMeant,
@@ -12,6 +12,7 @@ import {
   type ProxyFilter,
   SORTS,
   STATUSES,
+  UNKNOWN_COUNTRY,
 } from './proxy.ts';
 
 /** An unknown filter is rejected: without it, the answer would be one to another question. */
@@ -23,9 +24,11 @@ const countries = (description: string) =>
     [HINT]: countryHint,
   });
 
-/** Suggests the code if a country was given by name. */
+/** Suggests the code if a country was given by name, and refuses one that no proxy can have. */
 function countryHint(text: string): string | null {
-  const name = text.split(',').find((one) => one.length !== 2);
+  const isCode = (code: string) => isCountryCode(code) || code === UNKNOWN_COUNTRY;
+  const name = text.split(',').find((one) => !isCode(countryMeant(one)));
+  if (name?.length === 2) return `must name countries, and ${name.toUpperCase()} is the code of none.`;
   const code = name === undefined ? undefined : (countryNamed(name) ?? countrySpelledLike(name));
   return code === undefined ? null : `takes two-letter codes: ${code} instead of “${name}”.`;
 }
@@ -43,9 +46,11 @@ const filters = {
   ),
   exclude_country: Type.Optional(countries('All countries except these.')),
   port: Type.Optional(
-    several('[1-9][0-9]{0,4}', 'port numbers, separated by commas', {
-      description: 'Only these ports, separated by commas.',
-    }),
+    several(
+      '[1-9][0-9]{0,3}|[1-5][0-9]{4}|6([0-4][0-9]{3}|5([0-4][0-9]{2}|5([0-2][0-9]|3[0-5])))',
+      'port numbers, separated by commas',
+      { description: 'Only these ports, separated by commas.' },
+    ),
   ),
   anonymity: Type.Optional(oneOf(ANONYMITIES, 'Only proxies with this anonymity.')),
   tampering: Type.Optional(

@@ -102,6 +102,12 @@ test('an HTTPS proxy is not checked with a judge without TLS, SOCKS is checked w
   expect(await checker.check(farm.endpoint('socks4'))).toMatchObject({ verdict: 'alive' });
 });
 
+test('a judge that says nothing is down because its time is over', async () => {
+  const silent = `http://${farm.address('silent')}:${farm.port}/`;
+  const { checker } = await judged([], { judges: [silent], timeoutMs: 200 });
+  expect((await checker.probe()).judges).toMatchObject([{ up: false, error: 'timed out' }]);
+});
+
 test('a judge that does not echo the request is not believed', async () => {
   const { checker } = await judged({ seenAs: () => 'somewhere' });
   expect((await checker.probe()).judges).toMatchObject([

@@ -1,4 +1,7 @@
 import { expect, test } from 'bun:test';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createBlindTest } from '../../src/proxy/check/blind-test.ts';
+import { createSingleChecks, type SingleCheckOptions } from '../../src/proxy/check/single-check.ts';
 import type { CheckResult, Endpoint } from '../../src/proxy/proxy.ts';
 import { ROLES, type RoleName } from '../support/farm/farm.ts';
 import { openForeignWorld } from '../support/farm/foreign-world.ts';
@@ -111,6 +114,22 @@ test('a proxy that has brought a part of a file is believed for a while, unless 
   // The direct copy is two blocks at most, and a few pieces to compare.
   for (const { sent } of world.witnesses) expect(sent('127.0.0.1')).toBeLessThan(600 * 1024);
 });
+
+test.each(['the administrator', 'anyone'])(
+  'a test by %s has a result although the witnesses fail meanwhile',
+  async (tester) => {
+    const world = await openWorld();
+    const checker = world.checker();
+    await checker.check(world.farm.endpoint('http', 4));
+    await Promise.all(world.witnesses.map(({ stop }) => stop()));
+    const { signal } = new AbortController();
+    const blind = createBlindTest({ checker, clock: systemClock, signal });
+    const options = { checker, blind, countryOf: () => 'ZZ', signal } as unknown as SingleCheckOptions;
+    const who = { admin: tester !== 'anyone', payer: 'p' };
+    const { result } = await createSingleChecks(options).now(world.farm.endpoint('http', 5), who);
+    expect(result).toMatchObject({ verdict: 'alive', proof: 'echoed' });
+  },
+);
 
 test('a witness that changes, is small or can be guessed is left out', async () => {
   const world = await openWorld();

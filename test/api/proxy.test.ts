@@ -167,9 +167,14 @@ describe('GET /api/v1/proxies', () => {
   });
 
   test('answers HEAD with the headers of GET', async () => {
+    const whole = await server.send('/api/v1/proxies');
     const head = await server.send('/api/v1/proxies', { method: 'HEAD' });
     expect([head.status, await head.text()]).toEqual([200, '']);
-    expect(head.headers.get('content-type')).toBe('application/json');
+    for (const name of ['content-type', 'etag']) expect(head.headers.get(name)).toBe(whole.headers.get(name));
+    expect(head.headers.get('content-length')).toBe(`${(await whole.arrayBuffer()).byteLength}`);
+    const headers = { 'if-none-match': head.headers.get('etag') ?? '' };
+    const unchanged = await server.send('/api/v1/proxies', { method: 'HEAD', headers });
+    expect([unchanged.status, unchanged.headers.get('content-length')]).toEqual([304, null]);
   });
 });
 
@@ -283,7 +288,11 @@ describe('GET /api/export', () => {
   test('what a parameter must be is said in words', async () => {
     const said = async (query: string) => (await server.get<Body>(`/api/v1/proxies?${query}`)).error;
     expect(await said('country=Germany')).toBe('country takes two-letter codes: DE instead of “germany”.');
+    expect(await said('country=de,EN')).toBe('country must name countries, and EN is the code of none.');
+    expect(await said('country=UK,ZZ')).toBeUndefined();
     expect(await said('port=x')).toBe('port must be port numbers, separated by commas, not "x".');
+    expect(await said('port=1,65536')).toContain('not "1,65536"');
+    expect(await said('port=9,1023,59999,64000,65499,65529,65535')).toBeUndefined();
   });
 });
 

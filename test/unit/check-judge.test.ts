@@ -125,13 +125,6 @@ test('nothing else counts as a response', () => {
   }
 });
 
-test('hostile text is read quickly', () => {
-  const startedAt = process.cpuUsage().user;
-  for (const filler of ['<', '<a', 'A ', '=\n', ' ', '\n A'])
-    readEcho(TOKEN + filler.repeat(16_384 / filler.length), TOKEN);
-  expect((process.cpuUsage().user - startedAt) / 1_000).toBeLessThan(1_000);
-});
-
 test('an address may have brackets or a port', () => {
   expect(readAddress('203.0.113.9:80')).toBe('203.0.113.9');
   expect(readAddress('[2001:db8::7]:443')).toBe('2001:db8::7');

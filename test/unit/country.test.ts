@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError, unreadable } from '../../src/errors.ts';
 import { builtInCountryDb, openCountries } from '../../src/proxy/pool/country.ts';
@@ -37,6 +37,11 @@ test('an address without a country, or an invalid one, is ZZ', async () => {
 test("the user's database is used, and one that cannot be says which file it is, as does a certificate", async () => {
   const countryOf = await openCountries(builtInCountryDb());
   expect(countryOf('8.8.8.8')).toBe('US');
+  // Some name regions, which nobody can filter by. Before each text stands its length.
+  const regions = (await readFile(builtInCountryDb(), 'latin1')).replaceAll('BUS', 'BEU');
+  const odd = join(folder, 'regions.mmdb');
+  await writeFile(odd, regions, 'latin1');
+  expect((await openCountries(odd))('8.8.8.8')).toBe('ZZ');
   const none = join(folder, 'none.mmdb');
   const wrong = join(folder, 'wrong.mmdb');
   await writeFile(wrong, 'not a database');

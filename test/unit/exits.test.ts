@@ -1,7 +1,9 @@
-import { expect, test } from 'bun:test';
+import { expect, mock, test } from 'bun:test';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { createMetrics } from '../../src/lib/metrics.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
+import { observeChecker } from '../../src/proxy/metrics.ts';
 import { createExits } from '../../src/proxy/pool/exits.ts';
 import { memoryDatabase } from '../support/stores/memory.ts';
 import { draft } from '../support/stores/records.ts';
@@ -27,6 +29,17 @@ test('exits are those that the pool has ever found alive, and those found later'
   } as unknown as Checker);
   await checker.check({ protocol: 'http', ip: '203.0.113.4', port: 80 });
   expect(known('203.0.113.4', '203.0.113.5')).toHaveLength(2);
+});
+
+test('a check that is watched is asked for all that it was asked for, as for a proof afresh', async () => {
+  const database = await memoryDatabase();
+  const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
+  const check = mock(async (..._asked: unknown[]) => ({ verdict: 'dead', error: 'timeout' }));
+  const counted = observeChecker({ check } as unknown as Checker, createMetrics());
+  const checker = createExits({ store, state, onError: console.error }).watch(counted);
+  const all = [{ protocol: 'http', ip: '203.0.113.4', port: 80 }, AbortSignal.abort(), true] as const;
+  await checker.check(...all);
+  expect(check.mock.calls).toEqual([[...all]]);
 });
 
 test('the latest 20,000 exits are known after a restart and by every copy, even without their proxies', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { type Admission, createAdmit } from '../../src/gateway/admission.ts';
 import { Sessions } from '../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
@@ -33,4 +34,15 @@ test('a limiter that does not respond refuses clients in words', async () => {
   await expect(Promise.resolve(admit({ user: 'u', password: 'token' }, '192.0.2.1'))).rejects.toMatchObject({
     refusal: 'unavailable',
   });
+});
+
+test('a client that has guessed too many tokens hears how long it has to wait', async () => {
+  const demandCalm = () => {
+    throw new AppError('rate_limited', inEnglish('Too many wrong tokens.'), { retryAfterMs: 9000 });
+  };
+  const calm = { demandCalm, countWrong: async () => {} };
+  const limiter = createLocalRateLimiter({ now: () => 0 });
+  const admit = createAdmit({ ...common, isOpen: () => false, verify: async () => null, calm, limiter });
+  const refused = Promise.resolve(admit({ user: 'u', password: 'guess' }, '192.0.2.1'));
+  await expect(refused).rejects.toMatchObject({ refusal: 'too_many_connections', retryAfterMs: 9000 });
 });

@@ -78,10 +78,13 @@ describe.each([
   test.each(TRAITORS.flatMap((traitor) => [false, true].map((warm) => ({ traitor, warm }))))(
     'that are $traitor cost at most two requests each (after a good start: $warm)',
     async ({ traitor, warm }) => {
-      const { places, roles, failuresOf } = await startFarm(all);
+      const { gateway, places, roles, failuresOf } = await startFarm(all);
       if (warm) expect(await failuresOf(30)).toBe(0);
       for (const place of places.slice(0, hostile)) roles.set(place, traitor);
-      expect(await failuresOf(2 * all)).toBeLessThanOrEqual(2 * hostile);
+      const failed = await failuresOf(2 * all);
+      expect(failed).toBeLessThanOrEqual(2 * hostile);
+      const { requests, served } = gateway.meter.summary();
+      if (['echo-close', 'echo-reset'].includes(traitor)) expect(requests - served).toBe(failed);
     },
     30_000,
   );

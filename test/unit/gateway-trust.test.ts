@@ -131,6 +131,7 @@ test.each(['plain', 'tls'])(
   'an exit that cuts answers is left out, unless the site cuts all: %s',
   async (kind) => {
     const stopped = new Set<string>();
+    const asked: boolean[] = [];
     let waited = 0;
     const { gateway, site, open } = await startWorld({
       statusFor: (exit) => (stopped.has(exit) ? -200 : 200),
@@ -161,6 +162,7 @@ test.each(['plain', 'tls'])(
         answer = await next();
       }
       const isCut = kind === 'tls' ? answer.length < 105 : answer.includes('Content-Length: 1000');
+      asked.push(!isCut);
       if (isCut) waited += 2_000;
       socket.resetAndDestroy();
       await gateway.empty();
@@ -190,6 +192,8 @@ test.each(['plain', 'tls'])(
     const inSession: boolean[] = [];
     while (inSession.length < 4) inSession.push(await isWhole('u-session-a'));
     expect(inSession).toEqual([false, false, true, true]);
+    const whole = asked.filter(Boolean).length;
+    expect(gateway.meter.summary()).toMatchObject({ requests: asked.length, served: whole });
   },
 );
 

@@ -178,11 +178,12 @@ describe('copies', () => {
 
   test('leave out what asks for a login, and say what is right', async () => {
     await open();
-    expect(await copy('?as=standard&id=3')).toBe('');
-    expect(copy('?country=Germny')).rejects.toThrow('There is no country Germny; did you mean DE?');
-    expect(copy('?foo=1')).rejects.toThrow('There is no parameter foo.');
-    expect(copy('?as=perl')).rejects.toThrow('as must be one of standard, text');
-    expect(copy('?as=text&uptime=many')).rejects.toThrow('uptime must be a number from 0 to 100.');
+    for (const id of [3, 900_000])
+      await expect(copy(`?as=standard&id=${id}`)).rejects.toThrow('There is nothing to copy: ');
+    await expect(copy('?country=Germny')).rejects.toThrow('There is no country Germny; did you mean DE?');
+    await expect(copy('?foo=1')).rejects.toThrow('There is no parameter foo.');
+    await expect(copy('?as=perl')).rejects.toThrow('as must be one of standard, text');
+    await expect(copy('?as=text&uptime=many')).rejects.toThrow('uptime must be a number from 0 to 100.');
   });
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterEach, describe, expect, spyOn, test } from 'bun:test';
 import { breathe } from '../../src/lib/schedule.ts';
 import { keyOf } from '../../src/proxy/discovery/key.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
@@ -73,6 +73,19 @@ describe('a refresh', () => {
     ]);
     await pool.refresh();
     expect(pool.network.asked).toEqual([2, 3, 1, 4].map((host) => `http://192.0.2.${host}:80`));
+  });
+
+  test('checks one that was reported since its last check whatever it has delivered before, as rechecks do', async () => {
+    await open({ a: [] }, { concurrency: 1 });
+    const at = pool.clock.now() - 3_600_000;
+    const reports = JSON.stringify([{ at: at + 1, ok: false, error: 'page' }]);
+    await pool.store.save([draft('http://192.0.2.1:80', at, { reports }), draft('http://192.0.2.2:80', at)]);
+    const asked = spyOn(pool.network, 'check');
+    await pool.refresh();
+    expect(asked.mock.calls.map(([{ ip }, , afresh]) => [ip, afresh])).toEqual([
+      ['192.0.2.1', true],
+      ['192.0.2.2', false],
+    ]);
   });
 
   test('on schedule skips what was just checked and dead proxies that are not due', async () => {

@@ -83,7 +83,7 @@ async function withBans(picpool, { check, isBan, throughPool }) {
 
   const asked = [];
   const send = async (proxy) => answer(asked.push(proxy) === 1 ? 403 : 200);
-  const filter = { country: 'QB', sort: 'response_time' };
+  const filter = { country: 'BV', sort: 'response_time' };
   const served = await throughPool(picpool, 'http://site.test/', send, { filter });
   check('a ban is tried elsewhere', served.status === 200 && asked.length === 2 && asked[0] !== asked[1]);
   const [refused] = await picpool.someProxies(1, filter);

@@ -1,7 +1,7 @@
 """What a user of the client does with a server: ``scenario.py URL TOKEN PAGE PART...``
 
-The server has more than 500 dead proxies. Of the country QQ it has two that it calls alive: one whose port is closed, and one that
-works. PAGE is what they are to reach; it answers with the name of the proxy that asked. Of the country QB it has two that work; /picky
+The server has more than 500 dead proxies. Of the country AQ it has two that it calls alive: one whose port is closed, and one that
+works. PAGE is what they are to reach; it answers with the name of the proxy that asked. Of the country BV it has two that work; /picky
 beside PAGE refuses the first of them. Prints what was done, as JSON.
 """
 
@@ -144,8 +144,8 @@ async def async_client():
 
 
 def rotation():
-    """Those of QQ, the one with the closed port first."""
-    return Rotation(Picpool(URL, token=TOKEN), country="QQ", sort="response_time")
+    """Those of AQ, the one with the closed port first."""
+    return Rotation(Picpool(URL, token=TOKEN), country="AQ", sort="response_time")
 
 
 def with_rotation():
@@ -157,7 +157,7 @@ def with_rotation():
         pass
     check("rotation: a failure is told, and another one is next", turns.next().url != lease.url)
     with Picpool(URL, token=TOKEN) as picpool:
-        [first, _] = picpool.some_proxies(2, country="QQ", sort="response_time")
+        [first, _] = picpool.some_proxies(2, country="AQ", sort="response_time")
         before = picpool.proxy(first["id"])["reports"]
         try:
             with rotation().take("example.com"):
@@ -177,21 +177,21 @@ def with_rotation():
         with turns.take():
             pass
     check("rotation: the list is asked for again once all were taken", lists.count("/api/v1/proxies") == 3)
-    empty = Rotation(Picpool(URL), country="XX")
+    empty = Rotation(Picpool(URL), country="HM")
     check("rotation: no proxy that suits", refused(empty.next).code == "no_proxy")
     check("the URL of a gateway", gateway_url("host", token="t/k", country="de", sesslock=True) == "http://user-country-de-sesslock:t%2Fk@host:8899")
     check("the URL of a gateway with an IPv6 address", gateway_url("::1", country="de") == "http://user-country-de:none@[::1]:8899")
 
 
 def picky():
-    """Those of QB, the one that the site refuses first."""
-    return Rotation(Picpool(URL, token=TOKEN), country="QB", sort="response_time")
+    """Those of BV, the one that the site refuses first."""
+    return Rotation(Picpool(URL, token=TOKEN), country="BV", sort="response_time")
 
 
 def reports():
     """What the server was told of the proxy that the site refuses, the newest first."""
     with Picpool(URL, token=TOKEN) as picpool:
-        [refused, _] = picpool.some_proxies(2, country="QB", sort="response_time")
+        [refused, _] = picpool.some_proxies(2, country="BV", sort="response_time")
         return picpool.proxy(refused["id"])["reports"]
 
 
@@ -366,25 +366,25 @@ def with_requests():
         refused(lambda: session.get("https://site.test/"))
     check("requests: proxies are those for the scheme, unless the filter says otherwise", asked == ["http", "https", "socks5"])
 
-    with PooledSession(Picpool(URL, token=TOKEN), country="QQ", sort="response_time") as session:
+    with PooledSession(Picpool(URL, token=TOKEN), country="AQ", sort="response_time") as session:
         check("requests: a page by the one that works", "tinyproxy" in session.get(PAGE).text)
-    with PooledSession(Picpool(URL, token=TOKEN), country="QB", sort="response_time") as session:
+    with PooledSession(Picpool(URL, token=TOKEN), country="BV", sort="response_time") as session:
         check("requests: a ban is tried elsewhere", session.get(PICKY).status_code == 200)
         newest = reports()[0]
         check("requests: a ban is a failure", (newest["ok"], newest["target"], newest["error"]) == (False, "127.0.0.1", "status 403"))
-    with PooledSession(Picpool(URL, token=TOKEN), country="QB", sort="response_time") as session:
+    with PooledSession(Picpool(URL, token=TOKEN), country="BV", sort="response_time") as session:
         check("requests: what changes something is sent once", session.post(PICKY).status_code == 403)
-    by_text = {"is_ban": lambda response: "127.2.0.8" in response.text, "country": "QB", "sort": "response_time"}
+    by_text = {"is_ban": lambda response: "127.2.0.8" in response.text, "country": "BV", "sort": "response_time"}
     with PooledSession(Picpool(URL, token=TOKEN), **by_text) as session:
         check("requests: a ban by its text", "127.2.0.9" in session.get(PICKY).text)
     before = reports()
-    with PooledSession(Picpool(URL, token=TOKEN), country="QB", sort="response_time") as session:
+    with PooledSession(Picpool(URL, token=TOKEN), country="BV", sort="response_time") as session:
         try:
             session.get("site.test")
         except requests.exceptions.MissingSchema:
             pass
         check("requests: a fault of the caller is not one of the proxy", reports() == before)
-    with PooledSession(Picpool(URL, token=TOKEN), is_ban=lambda _: True, tries=2, country="QB") as session:
+    with PooledSession(Picpool(URL, token=TOKEN), is_ban=lambda _: True, tries=2, country="BV") as session:
         check("requests: the last ban is the answer", session.get(PICKY).status_code in (200, 403))
 
 
@@ -427,7 +427,7 @@ def with_scrapy():
             "DOWNLOADER_MIDDLEWARES": {"picpool.for_scrapy.PicpoolMiddleware": 560},
             "PICPOOL_URL": URL,
             "PICPOOL_TOKEN": TOKEN,
-            "PICPOOL_FILTER": {"country": "QQ", "sort": "response_time"},
+            "PICPOOL_FILTER": {"country": "AQ", "sort": "response_time"},
         }
 
         def parse(self, response):
@@ -436,7 +436,7 @@ def with_scrapy():
     class Picky(Spider):
         name = "picky"
         start_urls = [PICKY]
-        custom_settings = {**Spider.custom_settings, "PICPOOL_FILTER": {"country": "QB", "sort": "response_time"}}
+        custom_settings = {**Spider.custom_settings, "PICPOOL_FILTER": {"country": "BV", "sort": "response_time"}}
 
     with a_gateway() as (port, sessions, told):
 

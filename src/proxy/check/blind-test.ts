@@ -38,6 +38,15 @@ export async function demandJudge(
   if (!isUp(checker.judges()) && !isUp(await checker.probe())) throw noJudge();
 }
 
+/** Checks once more if nothing was found out although a judge answers: by then it is known which witnesses have failed. */
+export async function checkPatiently(
+  checker: Pick<Checker, 'check' | 'judges'>,
+  ...asked: Parameters<Checker['check']>
+): Promise<CheckResult> {
+  const result = await checker.check(...asked);
+  return result.verdict === 'unknown' && checker.judges().state === 'up' ? checker.check(...asked) : result;
+}
+
 /**
  * Tests an address for an untrusted client, who learns only whether it is a working proxy. Everything else
  * gives the same answer after the same time, whether the port is closed, silent or another service.
@@ -60,7 +69,7 @@ export function createBlindTest({ checker, clock, signal }: BlindTestOptions) {
         throw new AppError('unavailable', 'The server is stopping.');
       },
     );
-    const checked = checker.check(endpoint, over.signal);
+    const checked = checkPatiently(checker, endpoint, over.signal);
     const told = checked.then((result) => (result.verdict === 'alive' ? result : notWorking));
     return Promise.race([told, notWorking]);
   }

@@ -1,41 +1,6 @@
 import type { Clock } from '../../lib/clock.ts';
 import { CHECK_COST_MS } from '../recheck/schedule.ts';
 
-/** A share of the checks, with its own rate. */
-interface Lane {
-  /** Current rate, in checks an hour. */
-  readonly perHour: number;
-  /** Number of checks so far. */
-  readonly spent: number;
-  /** Number of checks that may start now. Negative after an overdraft. */
-  allowance(): number;
-  /** Counts checks that begin. A negative number takes back those that said nothing. */
-  spend(checks: number): void;
-}
-
-/**
- * Limits how many proxies are checked, and knows what a check costs at the moment. There is one per process;
- * `fleet-budget.ts` joins those of all copies of the server into one.
- */
-export interface CheckBudget {
-  /**
-   * What a check costs, as ms for which a wrong entry stays listed. The recheck loop sets it, the recorder reads it.
-   */
-  checkCostMs: number;
-  /** Checks an hour in total. */
-  readonly perHour: number;
-  /** Checks of proxies that are in the pool. */
-  readonly rechecks: Lane;
-  /** Checks of candidates from lists that are not in the pool yet. */
-  readonly discovery: Lane;
-  /** True if this copy of the server rechecks for all copies. */
-  isRechecking: boolean;
-  /** Gives discovery this rate, at most four fifths of the total, and the rest to rechecks. */
-  discover(perHour: number): void;
-  /** Gives this rate to another copy of the server, out of the share of rechecks. */
-  leave(perHour: number): void;
-}
-
 const HOUR_MS = 3_600_000;
 /** Unused checks can be made up for later, up to what this time allows. */
 const BURST_MS = 60_000;
@@ -44,7 +9,7 @@ const DEBT_MS = { rechecks: 5 * 60_000, discovery: HOUR_MS } as const;
 /** The rest keeps the list accurate. */
 const MOST_DISCOVERY = 0.8;
 
-export function createCheckBudget(clock: Pick<Clock, 'now'>, perHour: number): CheckBudget {
+export function createCheckBudget(clock: Pick<Clock, 'now'>, perHour: number) {
   const mostDebt = (ms: number) => (perHour * ms) / HOUR_MS;
   const rechecks = createLane(clock, perHour, mostDebt(DEBT_MS.rechecks));
   const discovery = createLane(clock, 0, mostDebt(DEBT_MS.discovery));
@@ -53,22 +18,36 @@ export function createCheckBudget(clock: Pick<Clock, 'now'>, perHour: number): C
     rechecks.perHour = Math.max((1 - MOST_DISCOVERY) * perHour, perHour - discovery.perHour - left);
   }
   return {
-    checkCostMs: CHECK_COST_MS.first,
+    /** What a check costs, as ms for which a wrong entry stays listed. The recheck loop sets it, the recorder reads it. */
+    checkCostMs: CHECK_COST_MS.first as number,
+    /** Checks an hour in total. */
     perHour,
+    /** Checks of proxies that are in the pool. */
     rechecks,
+    /** Checks of candidates from lists that are not in the pool yet. */
     discovery,
+    /** True if this copy of the server rechecks for all copies. */
     isRechecking: false,
-    discover(wanted) {
+    /** Gives discovery this rate, at most four fifths of the total, and the rest to rechecks. */
+    discover(wanted: number): void {
       discovery.perHour = Math.min(wanted, MOST_DISCOVERY * perHour);
       share();
     },
-    leave(wanted) {
+    /** Gives this rate to another copy of the server, out of the share of rechecks. */
+    leave(wanted: number): void {
       left = wanted;
       share();
     },
   };
 }
 
+/**
+ * Limits how many proxies are checked, and knows what a check costs at the moment. There is one per process;
+ * `fleet-budget.ts` joins those of all copies of the server into one.
+ */
+export type CheckBudget = ReturnType<typeof createCheckBudget>;
+
+/** A share of the checks, with its own rate. */
 function createLane(clock: Pick<Clock, 'now'>, first: number, mostDebt: number) {
   let perMs = first / HOUR_MS;
   let allowance = 0;
@@ -83,6 +62,7 @@ function createLane(clock: Pick<Clock, 'now'>, first: number, mostDebt: number) 
     return allowance;
   };
   return {
+    /** Current rate, in checks an hour. */
     get perHour() {
       return perMs * HOUR_MS;
     },
@@ -90,10 +70,13 @@ function createLane(clock: Pick<Clock, 'now'>, first: number, mostDebt: number) 
       update(0);
       perMs = value / HOUR_MS;
     },
+    /** Number of checks so far. */
     get spent() {
       return spent;
     },
+    /** Number of checks that may start now. Negative after an overdraft. */
     allowance: () => update(0),
+    /** Counts checks that begin. A negative number takes back those that said nothing. */
     spend: update,
   };
 }

@@ -173,6 +173,18 @@ export function createChecker(options: CheckerOptions) {
 /** Finds out whether proxies work by asking judges and witnesses through them. */
 export type Checker = ReturnType<typeof createChecker>;
 
+/** Returns a checker that tells each result. It is asked for all that the caller asks for. */
+export function watched(checker: Checker, tell: (endpoint: Dialled, result: CheckResult) => void): Checker {
+  return {
+    ...checker,
+    async check(...asked) {
+      const result = await checker.check(...asked);
+      tell(asked[0], result);
+      return result;
+    },
+  };
+}
+
 /**
  * Returns a proxy with the first address of its name, all of which must be ones that may be dialled. `unresolved`: the
  * name server has failed, which says nothing about the proxy.

@@ -117,7 +117,7 @@ export class Connection {
 
   /** Aborts the connection: the conversation rejects with this fault. */
   abort(code: FaultCode): void {
-    this.#fail(code, 'ended from outside');
+    this.#fail(code, code === 'timeout' ? 'timed out' : 'ended from outside');
   }
 
   /** Releases the sockets after the conversation. */

@@ -1,8 +1,8 @@
 import {
   type AnswerHead,
   answerHeadReader,
-  type BodyEnd,
   bodyEnd,
+  type Framing,
   framingOf,
   type Head,
   listOf,
@@ -37,26 +37,17 @@ export interface FileRange {
   size: number;
 }
 
-/** Reads the head of one HTTP answer of up to 8 KB. */
-export function headReader(): Reader<AnswerHead> {
-  const read = answerHeadReader(MAX_HEAD_BYTES, 'skip');
-  return (inbox) => {
-    const head = read(inbox.view());
-    if (head !== undefined) inbox.take(head.bytes);
-    return head;
-  };
-}
-
 /**
- * Reads a head, and then what `begin` returns the reader of. Throws `auth_required` for 407, and what `begin` throws.
+ * Reads a head of up to 8 KB, and then what `begin` returns the reader of. Throws `auth_required` for 407, and what `begin` throws.
  */
 export function messageReader<T>(begin: (head: AnswerHead) => Reader<T>): Reader<T> {
-  const readHead = headReader();
+  const readHead = answerHeadReader(MAX_HEAD_BYTES, 'skip');
   let read: Reader<T> | undefined;
   return (inbox) => {
     if (read === undefined) {
-      const head = readHead(inbox);
+      const head = readHead(inbox.view());
       if (head === undefined) return undefined;
+      inbox.take(head.bytes);
       if (head.status === 407) throw new CheckFault('auth_required', 'wants credentials');
       read = begin(head);
     }
@@ -78,31 +69,21 @@ export function answerReader(): Reader<HttpAnswer> {
 }
 
 /**
- * Reads an answer of any status, and up to `maxBytes` of its body as text. A body that is encoded although `identity` was
- * requested is empty.
+ * Reads an answer, and up to `maxBytes` of its body as text. A body that is encoded although `identity` was requested is
+ * empty. Throws `auth_required` for 407.
  */
 export function openingReader(maxBytes: number): Reader<{ status: number; body: string }> {
-  const readHead = headReader();
-  /** One buffer: a view of each of many tiny chunks would take a hundred times as much. */
-  const body = new Inbox();
-  let status: number | undefined;
-  let end: BodyEnd | undefined;
-  let received = 0;
-  return (inbox) => {
-    if (status === undefined) {
-      const head = readHead(inbox);
-      if (head === undefined) return undefined;
-      status = head.status;
-      const hasText =
-        maxBytes > 0 && status !== 204 && status !== 304 && listOf(head, 'content-encoding').length === 0;
-      const framing = hasText ? framingOf(head, 'until close') : 'none';
-      end = bodyEnd(framing, (part) => body.add(part));
-    }
-    received += inbox.take(end?.take(inbox.view()) ?? 0)?.length ?? 0;
-    const isEnough = body.size >= maxBytes || received > maxBytes * MOST_FRAMING;
-    if (!end?.done && !isEnough && !inbox.ended) return undefined;
-    return { status, body: body.view().toString('utf8', 0, Math.min(maxBytes, body.size)) };
-  };
+  return messageReader((head) => {
+    const { status } = head;
+    const hasText =
+      maxBytes > 0 && status !== 204 && status !== 304 && listOf(head, 'content-encoding').length === 0;
+    const read = gatherer(hasText ? framingOf(head, 'until close') : 'none', maxBytes);
+    return (inbox) => {
+      const { body, end, isPadded } = read(inbox);
+      if (!end.done && body.size < maxBytes && !isPadded && !inbox.ended) return undefined;
+      return { status, body: body.view().toString('utf8', 0, Math.min(maxBytes, body.size)) };
+    };
+  });
 }
 
 /** Reads the answer to a range request. Throws `bad_answer` if the range does not start at `from`. */
@@ -122,18 +103,27 @@ function retryAfter(head: Head): number | null {
   return /^\d{1,9}$/.test(text) ? Math.min(Number(text), MAX_RETRY_AFTER_S) * 1000 : null;
 }
 
+/** Gathers a body. `isPadded`: more has come than the framing of `max` bytes can take. */
+function gatherer(framing: Framing, max: number) {
+  /** One buffer: a view of each of many tiny chunks would take a hundred times as much. */
+  const body = new Inbox();
+  const end = bodyEnd(framing, (part) => body.add(part));
+  let received = 0;
+  return (inbox: Inbox) => {
+    received += inbox.take(end.take(inbox.view()))?.length ?? 0;
+    return { body, end, isPadded: received > max * MOST_FRAMING };
+  };
+}
+
 function bodyReader<T>(head: Head, max: number, answerOf: (body: Buffer) => T): Reader<T> {
   const [encoding = 'identity'] = listOf(head, 'content-encoding');
   if (encoding !== 'identity') throw new CheckFault('bad_answer', 'an encoded body that was not requested');
   const framing = framingOf(head, 'until close');
-  const body = new Inbox();
-  const end = bodyEnd(framing, (part) => body.add(part));
-  const announced = () => (framing === 'until close' ? 0 : end.left);
-  let received = 0;
+  const read = gatherer(framing, max);
   return (inbox) => {
-    received += inbox.take(end.take(inbox.view()))?.length ?? 0;
-    if (body.size + announced() > max || received > max * MOST_FRAMING)
-      throw new CheckFault('bad_answer', 'too long an answer');
+    const { body, end, isPadded } = read(inbox);
+    const announced = framing === 'until close' ? 0 : end.left;
+    if (body.size + announced > max || isPadded) throw new CheckFault('bad_answer', 'too long an answer');
     return end.done || (framing === 'until close' && inbox.ended) ? answerOf(body.remainder()) : undefined;
   };
 }

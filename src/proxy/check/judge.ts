@@ -38,7 +38,7 @@ interface JudgeRequest {
   /** Canonical address of the client. */
   peer: string;
   /** Shared with the checkers that should recognise this judge's answers; see `proofOf`. */
-  secret?: string;
+  secret?: string | undefined;
 }
 
 /** Answers one request to our own judge. The response must carry `Cache-Control: no-store`. */

@@ -4,7 +4,7 @@ import { createSemaphore } from '../../lib/semaphore.ts';
 import type { CheckResult, Dialled, Endpoint, ProxyRecord } from '../proxy.ts';
 import { countryBy, formatAddress } from '../proxy.ts';
 import type { Recorder } from '../refresh/recorder.ts';
-import { type BlindResult, type BlindTest, demandJudge, noJudge } from './blind-test.ts';
+import { type BlindResult, type BlindTest, checkPatiently, demandJudge, noJudge } from './blind-test.ts';
 import type { Checker } from './checker.ts';
 import type { CountTarget } from './target-limits.ts';
 
@@ -52,7 +52,7 @@ export function createSingleChecks(options: SingleCheckOptions) {
   });
 
   async function check(endpoint: Dialled): Promise<Exclude<CheckResult, { verdict: 'unknown' }>> {
-    const result = await checker.check(endpoint, signal, true);
+    const result = await checkPatiently(checker, endpoint, signal, true);
     if (result.verdict === 'unknown') throw noJudge();
     demandDialled(endpoint, result);
     return result;

@@ -113,7 +113,7 @@ async function known(service: Pick<ProxyService, 'get'>, ids: readonly number[])
 
 /**
  * Returns proxies to copy, either those named or the matches of the filters, as lines or records.
- * @throws {AppError} `invalid_parameter`, `unauthorized`
+ * @throws {AppError} `invalid_parameter`, `unauthorized`, and `not_found` if there are none: a page would say that it has copied them.
  */
 export async function copyProxies(
   options: ProxyPagesOptions,
@@ -142,6 +142,11 @@ export async function copyProxies(
   const filter = visible(toFilter(query.filter, options.now()), format, admin);
   const { items } = await matches(options, context, query, { filter, ...part });
   const shown = filter.login === false ? items.filter(({ login }) => login === null) : items;
+  if (shown.length === 0)
+    throw new AppError(
+      'not_found',
+      inEnglish('There is nothing to copy: the proxies are gone or need a login.'),
+    );
   const pieces = service.export({
     ...{ filter, order: query.sort, ranked: [shown], ...part, format },
     ...{ remoteDns: false, uniqueExit: false, logins: admin },

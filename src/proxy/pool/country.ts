@@ -5,6 +5,7 @@ import { assetPath } from '../../assets.ts';
 import { unreadable } from '../../errors.ts';
 import { canonicalAddress } from '../../lib/address.ts';
 import { UNKNOWN_COUNTRY } from '../proxy.ts';
+import { isCountryCode } from './country-code.ts';
 
 /** Returns the upper-case ISO code of an address's country, or `ZZ` if it is unknown. Never throws. */
 export type CountryOf = (address: string) => string;
@@ -32,7 +33,7 @@ export async function openCountries(path?: string): Promise<CountryOf> {
       const found = reader.get(literal);
       const code =
         found?.country_code ?? found?.country?.iso_code ?? found?.registered_country?.iso_code ?? '';
-      return /^[A-Z]{2}$/.test(code) ? code : UNKNOWN_COUNTRY;
+      return isCountryCode(code) ? code : UNKNOWN_COUNTRY;
     } catch {
       return UNKNOWN_COUNTRY;
     }

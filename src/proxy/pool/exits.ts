@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import type { StateStore } from '../../lib/state.ts';
-import type { Checker } from '../check/checker.ts';
+import { type Checker, watched } from '../check/checker.ts';
 import { provenExit } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
 
@@ -64,17 +64,12 @@ export function createExits({ store, state, onError }: ExitsOptions) {
   return {
     has: (address: string) => known.has(address),
     /** Wraps the checker so that the exits of working proxies are remembered. */
-    watch: (checker: Checker): Checker => ({
-      ...checker,
-      async check(endpoint, signal) {
-        const result = await checker.check(endpoint, signal);
-        if (result.verdict === 'alive') {
-          add(endpoint.ip);
-          add(provenExit(result));
-        }
-        return result;
-      },
-    }),
+    watch: (checker: Checker): Checker =>
+      watched(checker, ({ ip }, result) => {
+        if (result.verdict !== 'alive') return;
+        add(ip);
+        add(provenExit(result));
+      }),
     /** Reads the pool, and from time to time what other copies of the server have found. */
     start(): void {
       first ??= read({}).then(keep).catch(onError);

@@ -150,6 +150,13 @@ export function reportsOf({ reports }: { reports: string | null }): Report[] {
   return reports === null ? [] : (JSON.parse(reports) as Report[]);
 }
 
+/** Failures that forge nothing. The gateway reports many, and witnesses are other people's servers. */
+const NOTHING_FORGED = new Set<string | null>(['unreachable', 'closed', 'cut', 'timeout', 'auth_required']);
+
+/** Reports whether a proxy, which may have been honest when it was proven, was reported since for what it forges. */
+export const isDoubted = (record: Pick<ProxyRecord, 'reports' | 'lastChecked'>): boolean =>
+  reportsOf(record).some(({ ok, at, error }) => !ok && at > record.lastChecked && !NOTHING_FORGED.has(error));
+
 /** Returns the field of a record with one more report. */
 export function withReport(record: { reports: string | null }, report: Report): string {
   const error = report.error?.slice(0, LONGEST_ERROR) ?? null;

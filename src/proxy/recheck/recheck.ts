@@ -1,7 +1,7 @@
 import type { Lease, Locks } from '../../lib/locks.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
 import type { JudgeState } from '../check/checker.ts';
-import { reportsOf } from '../pool/history.ts';
+import { isDoubted } from '../pool/history.ts';
 import type { ProxyRecord } from '../proxy.ts';
 import { rightOf } from '../refresh/recorder.ts';
 import type { RoundOptions } from '../refresh/round.ts';
@@ -26,8 +26,6 @@ const AMPLE_COST_MS = 1.1 * CHECK_COST_MS.least;
 /** If checks are scarce, none is left unused while a proxy is due within this time. */
 const AHEAD_MS = 24 * HOUR_MS;
 const JUDGE_RETRY = { first: 5_000, most: 60_000 } as const;
-/** Failures that forge nothing. The gateway reports many, and witnesses are other people's servers. */
-const NOTHING_FORGED = new Set<string | null>(['unreachable', 'closed', 'cut', 'timeout', 'auth_required']);
 /** When to retry a proxy that no judge could check although another judge works. */
 const UNKNOWN_RETRY_MS = 5 * MINUTE_MS;
 
@@ -63,11 +61,7 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
   let term = beginTerm();
 
   async function check(record: ProxyRecord): Promise<void> {
-    // One that was honest when it was proven may be reported for what it forges since.
-    const isDoubted = reportsOf(record).some(
-      ({ ok, at, error }) => !ok && at > record.lastChecked && !NOTHING_FORGED.has(error),
-    );
-    const result = await checker.check(record, signal, isDoubted);
+    const result = await checker.check(record, signal, isDoubted(record));
     if (signal.aborted) return;
     if (result.verdict === 'unknown') {
       const known = checker.judges().state === 'down';

@@ -2,11 +2,12 @@ import { createCrowd, createSeen, type Kind, keyOf } from '../discovery/key.ts';
 import type { Pass } from '../discovery/pass.ts';
 import { createRows } from '../discovery/rows.ts';
 import type { Login } from '../login.ts';
+import { isDoubted } from '../pool/history.ts';
 import { createOtherLogins, type Logins } from '../pool/logins.ts';
 import { type Dialled, type Endpoint, PROTOCOLS, type ProxyRecord } from '../proxy.ts';
 
 /** A proxy of the pool. */
-export type Known = Dialled & { lastChecked: number };
+export type Known = Dialled & { lastChecked: number; doubted: boolean };
 
 /** `none`: not to be checked now. */
 export type Rank = 'good' | 'due' | 'dead' | 'none';
@@ -74,16 +75,15 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
 
   return {
     /** Adds a proxy of the pool, which is then not new in any list. `rank` decides whether and when it is checked. */
-    addKnown(
-      { protocol, ip, port, login = null, lastChecked, status }: Known & Pick<ProxyRecord, 'status'>,
-      rank: Rank,
-    ): void {
+    addKnown(record: ProxyRecord, rank: Rank): void {
+      const { protocol, ip, port, login, lastChecked, status } = record;
       pool++;
       const key = keyOf(protocol, ip, port);
       seen.add(key);
       if (status === 'alive') crowd.add(key);
       if (login !== null) stored.set(key, login);
-      if (rank !== 'none') ranked[rank].push({ protocol, ip, port, login, lastChecked });
+      if (rank === 'none') return;
+      ranked[rank].push({ protocol, ip, port, login, lastChecked, doubted: isDoubted(record) });
     },
     /**
      * Adds an entry of a list. Returns true if it is new: not in the pool, in this pass or the one before, or in

@@ -112,10 +112,12 @@ const isAway = (report: SourceReport) => isBad(report) && report.reached === fal
 /** Fewer lists than this can well fail at the same time by chance. */
 const ENOUGH_LISTS = 3;
 
+const wasWell = ({ source }: Reading, book: SourceBook) =>
+  !source.url.startsWith('file:') && book.get(source.name).failures === 0;
+
 /** Reports whether most of the lists that did not fail last time are unreachable now. */
 function areMostAway(readings: readonly Reading[], book: SourceBook): boolean {
-  const well = readings.filter(({ source }) => isRemote(source) && book.get(source.name).failures === 0);
-  return isMost(well);
+  return isMost(readings.filter((one) => wasWell(one, book)));
 }
 
 /**
@@ -123,18 +125,13 @@ function areMostAway(readings: readonly Reading[], book: SourceBook): boolean {
  * about themselves.
  */
 function wereMostWell(readings: readonly Reading[], book: SourceBook): boolean {
-  const well = readings.filter(({ source }) => {
-    const { failures, lastRead } = book.get(source.name);
-    return isRemote(source) && failures === 0 && lastRead !== null;
-  });
+  const well = readings.filter((one) => wasWell(one, book) && book.get(one.source.name).lastRead !== null);
   return well.length >= ENOUGH_LISTS && isMost(well);
 }
 
 function isMost(readings: readonly Reading[]): boolean {
   return readings.filter(({ report }) => isAway(report)).length * 2 > readings.length;
 }
-
-const isRemote = ({ url }: Source) => !url.startsWith('file:');
 
 function rankOf({ status, lastChecked, nextCheck }: ProxyRecord, now: number, { all }: Scope): Rank {
   // Proxies that are not due are left to rechecks, which know best when a check is worth its price.

@@ -2,7 +2,6 @@ import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
 import type { Queue, Turn } from '../discovery/queue.ts';
 import type { TrialsContext } from '../discovery/trials.ts';
-import type { Dialled } from '../proxy.ts';
 import type { Candidates, Known } from './candidates.ts';
 import { showHealth } from './fetch.ts';
 import { RefreshFault, type Round, type RoundOptions } from './round.ts';
@@ -16,7 +15,7 @@ const MOST_WAITING = 5_000;
 const AHEAD = { discovery: 1 / 2, rechecks: 1 / 15 } as const;
 
 /** One check of a refresh: of a proxy in the pool or of a listed entry. */
-type Task = { known: Dialled } | { turn: Turn };
+type Task = { known: Known } | { turn: Turn };
 
 interface Work {
   candidates: Candidates;
@@ -81,10 +80,10 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
     else saved.catch((error: unknown) => failures.push(error));
   }
 
-  async function recheck(known: Dialled): Promise<void> {
+  async function recheck(known: Known): Promise<void> {
     budget.rechecks.spend(1);
     const endpoint = { ...known, login: logins.of(known) ?? known.login ?? null };
-    const result = await checker.check(endpoint, signal);
+    const result = await checker.check(endpoint, signal, known.doubted);
     if (result.verdict === 'unknown') {
       // It stays among the first, and must not take the checks of all others.
       budget.rechecks.spend(-1);

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { readableBytes } from '../../lib/format.ts';
 import type { SafeFetch } from '../../lib/safe-fetch.ts';
+import { SafeFetchError } from '../../lib/safe-fetch-errors.ts';
 import { breathe } from '../../lib/schedule.ts';
 import { createTextDecoder } from '../../lib/text-pieces.ts';
 import { type Kind, keyOf } from '../discovery/key.ts';
@@ -114,7 +115,8 @@ export function createSourceReader({
     } catch (fault) {
       signal.throwIfAborted();
       error = fault instanceof Error ? fault.message : String(fault);
-      reached = fault instanceof ListError ? fault.reached : isFile(url);
+      const isTooLarge = fault instanceof SafeFetchError && fault.kind === 'too_large';
+      reached = fault instanceof ListError ? fault.reached : isTooLarge || isFile(url);
     }
     await feed.end(error === null);
     signal.throwIfAborted();

@@ -83,9 +83,7 @@ export interface Asked {
 /** A page of each form. */
 export const PAGES: Record<JudgeFormat, (asked: Asked) => string> = {
   own: ({ url, headers, peer, secret }) =>
-    JSON.stringify(
-      judgeAnswer({ url, headers: new Headers(headers), peer, ...(secret !== undefined && { secret }) }),
-    ),
+    JSON.stringify(judgeAnswer({ url, headers: new Headers(headers), peer, secret })),
   httpbin,
   azenv,
   trace: ({ peer, headers }) =>
