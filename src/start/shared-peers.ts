@@ -7,26 +7,27 @@ import { socketPath } from './listen.ts';
 /** Files that container engines create in each container. */
 const CONTAINER_MARKS = ['/.dockerenv', '/run/.containerenv'];
 
-/** Reads a file; `null` if it cannot be read. */
-type ReadText = (path: string) => Promise<string | null>;
+/** Reads a file; `null` if it does not exist, `undefined` if nobody may know, as on Deno without permission. */
+type ReadText = (path: string) => Promise<string | null | undefined>;
 
 /**
  * Finds addresses that many visitors may share although no header says so: a router that forwards ports replaces
  * their addresses with its own, and so does a container engine, which shows its gateway, loopback, or the container
- * itself.
+ * itself. What Deno forbids to read is guessed, because a shared address that counts as a person's lets strangers delete
+ * each other's pictures.
  */
 export async function findSharedPeers(
   host: string,
   env: Environment,
-  readText: ReadText = readOrNull,
+  readText: ReadText = readIfAllowed,
 ): Promise<ReadonlySet<string>> {
-  const shared = new Set(await defaultGateways(readText));
+  const gateways = await defaultGateways(readText);
   const isWide = socketPath(host) === null && !['127.0.0.1', '::1', 'localhost'].includes(host);
-  if (isWide && (await isContained(env, readText))) {
-    for (const { address, cidr } of Object.values(networkInterfaces()).flatMap((all) => all ?? [])) {
-      shared.add(canonicalAddress(address) ?? address);
-      if (cidr?.includes('.')) shared.add(firstOf(cidr));
-    }
+  const isInside = isWide && (await isContained(env, readText));
+  const shared = new Set(gateways);
+  for (const { address, cidr, internal } of Object.values(networkInterfaces()).flatMap((all) => all ?? [])) {
+    if (isInside) shared.add(canonicalAddress(address) ?? address);
+    if (cidr?.includes('.') && (isInside || (!gateways && !internal))) shared.add(firstOf(cidr));
   }
   return shared;
 }
@@ -38,15 +39,15 @@ async function isContained(env: Environment, readText: ReadText): Promise<boolea
   return marks.some((mark) => mark !== null);
 }
 
-/** Linux lists its routes with IPv4 in hexadecimal, last byte first. */
-async function defaultGateways(readText: ReadText): Promise<string[]> {
-  const four = (await readText('/proc/net/route')) ?? '';
-  const six = (await readText('/proc/net/ipv6_route')) ?? '';
+/** Linux lists its routes with IPv4 in hexadecimal, last byte first. Returns `null` if nobody may read them. */
+async function defaultGateways(readText: ReadText): Promise<string[] | null> {
+  const [four, six] = await Promise.all(['/proc/net/route', '/proc/net/ipv6_route'].map(readText));
+  if (four === undefined) return null;
   const gateways = [
-    ...[...four.matchAll(/^\S+\t00000000\t([0-9A-F]{8})\t/gm)].map(([, hex = '']) =>
+    ...[...(four ?? '').matchAll(/^\S+\t00000000\t([0-9A-F]{8})\t/gm)].map(([, hex = '']) =>
       [...Buffer.from(hex, 'hex')].reverse().join('.'),
     ),
-    ...[...six.matchAll(/^0{32} 00 \S+ \S+ ([0-9a-f]{32}) /gm)].map(([, hex = '']) =>
+    ...[...(six ?? '').matchAll(/^0{32} 00 \S+ \S+ ([0-9a-f]{32}) /gm)].map(([, hex = '']) =>
       (hex.match(/.{4}/g) ?? []).join(':'),
     ),
   ];
@@ -65,4 +66,7 @@ function firstOf(cidr: string): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.');
 }
 
-const readOrNull: ReadText = (path) => readFile(path, 'utf8').catch(() => null);
+const readIfAllowed: ReadText = (path) =>
+  readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
+    error.code === 'ENOENT' ? null : undefined,
+  );

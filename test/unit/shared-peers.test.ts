@@ -14,6 +14,7 @@ eth0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
 
 const find = async (host: string, files: Record<string, string>, env = {}) =>
   [...(await findSharedPeers(host, env, async (path) => files[path] ?? null))].sort();
+const findBlindly = async (host: string) => [...(await findSharedPeers(host, {}, async () => undefined))];
 
 test('the address of the default gateway counts as shared, because routers that forward ports show theirs', async () => {
   expect(await find('0.0.0.0', ROUTES)).toEqual(['172.17.0.1', 'fd00::1']);
@@ -33,4 +34,12 @@ test('in a container that listens on all addresses, so do loopback and its own',
     expect(await find('127.0.0.1', files, env)).toEqual([]);
     expect(await find('unix:/run/http.sock', files, env)).toEqual([]);
   }
+});
+
+test('what Deno forbids to read is guessed: that this is a container, or else that the first address of a network is a router', async () => {
+  expect(await findBlindly('0.0.0.0')).toContain('127.0.0.1');
+  const routers = await findBlindly('127.0.0.1');
+  expect(routers).not.toContain('127.0.0.1');
+  const interfaces = Object.values(networkInterfaces()).flatMap((all = []) => all);
+  expect(routers.length > 0).toBe(interfaces.some(({ internal, family }) => !internal && family === 'IPv4'));
 });
