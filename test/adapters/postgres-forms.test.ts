@@ -291,6 +291,24 @@ test('each step keeps everything that the previous version uses, and requires no
   });
 });
 
+test('a server that has become read-only keeps no connection that was left because of it', async () => {
+  const url = new URL(server.url);
+  url.pathname = '/readonly';
+  await withConnection(server.url, async ({ ask }) => {
+    await ask('never', 'CREATE DATABASE readonly');
+    await ask('never', 'ALTER DATABASE readonly SET default_transaction_read_only = on');
+    await withConnection(url.href, async (connection) => {
+      const writes = Array.from({ length: 24 }, () => connection.ask('never', 'CREATE TABLE none ()'));
+      const ends = await Promise.allSettled(writes);
+      expect(ends.map((end) => end.status === 'rejected' && end.reason.code)).toEqual(
+        Array(24).fill('unavailable'),
+      );
+    });
+    const left = `SELECT 1 FROM pg_stat_activity WHERE datname = 'readonly'`;
+    await until(async () => (await ask('safe', left)).length === 0, 5000);
+  });
+});
+
 test('text is ordered by bytes, by the collation of its columns except on CockroachDB', async () => {
   const collated = async (answer?: string) => {
     const url = withSchema(server.url);
