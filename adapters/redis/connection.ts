@@ -54,11 +54,14 @@ export async function openRedis(url: string, limitMs = COMMAND_TIMEOUT_MS): Prom
     if (late && client.status === 'ready') break;
     if (late || classify(fault) === 'lasting') {
       client.disconnect();
-      throw classify(fault) === 'lasting' ? refused(fault) : unavailable(fault);
+      throw failure(fault);
     }
     await systemClock.sleep(POLL_MS);
   }
-  return wrap(client, address, limitMs);
+  client.on('ready', () => {
+    fault = null;
+  });
+  return wrap(client, address, limitMs, () => fault);
 }
 
 function isRefusal(fault: unknown): boolean {
@@ -70,9 +73,13 @@ function isReady(client: Redis | Cluster): boolean {
   return parts.every(({ status }) => status === 'ready');
 }
 
-function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number) {
+/** `why`: returns what the last attempt to connect has failed with, or `null`. */
+function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number, why: () => unknown) {
   const send = (command: string, args: Arg[]) => client.call(command, args);
-  const retry = createRetry(RETRY_FOR_MS, { classify, failure });
+  const retry = createRetry(RETRY_FOR_MS, {
+    classify,
+    failure: (error) => failure(isUnsent(error) ? (why() ?? error) : error),
+  });
   const persist = <T>(repeat: Repeat, attempt: () => Promise<T>) =>
     retry(repeat, () => within(limitMs, attempt()));
 
@@ -109,8 +116,10 @@ export type RedisConnection = ReturnType<typeof wrap>;
 const REFUSALS =
   /^(READONLY|OOM|LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|NOPERM|MOVED|ASK|UNBLOCKED)\b/;
 
-/** Lasting refusals: an immediate retry would not help. */
-const LASTING = /^(OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
+/** Refusals of this user, or of what it asks for. */
+const FORBIDDEN = /^(NOAUTH|WRONGPASS|NOPERM)\b/;
+/** Other lasting refusals: an immediate retry would not help. */
+const LASTING = /^(OOM|MISCONF)\b/;
 
 /** What the server says. Before Redis 7, what it says within a script is wrapped. */
 const saidBy = ({ message }: Error) => message.replace(/^ERR Error running script .*?: -(?=[A-Z]+ )/, '');
@@ -119,19 +128,23 @@ const saidBy = ({ message }: Error) => message.replace(/^ERR Error running scrip
 export function failure(cause: unknown): AppError {
   const said = cause instanceof Error ? saidBy(cause) : '';
   const isFull = said.startsWith('OOM ');
+  if (isForbidden(cause)) return refused(cause);
   if (!isFull && !/^MISCONF .*No space left/.test(said)) return unavailable(cause);
   const full = isFull ? 'The memory of the database is full.' : 'The disk of the database is full.';
   return new AppError('storage_full', full, { cause });
 }
 
 /** The error of ioredis for a command that it did not send. */
-const NOT_SENT = /enableOfflineQueue/;
+const isUnsent = (error: unknown) => error instanceof Error && /enableOfflineQueue/.test(error.message);
+
+const isForbidden = (error: unknown) =>
+  isUntrusted(error) || (error instanceof Error && FORBIDDEN.test(saidBy(error)));
 
 export function classify(error: unknown): Failure {
   if (!(error instanceof Error)) return 'fault';
   const said = saidBy(error);
-  if (LASTING.test(said) || isUntrusted(error)) return 'lasting';
-  if (REFUSALS.test(said) || NOT_SENT.test(said)) return 'refused';
+  if (LASTING.test(said) || isForbidden(error)) return 'lasting';
+  if (REFUSALS.test(said) || isUnsent(error)) return 'refused';
   return error.name === 'ReplyError' ? 'fault' : 'unclear';
 }
 
