@@ -26,7 +26,7 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     ADMIN_TOKEN: 'the-administrator',
     AUDIT_LOG: acts,
   };
-  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', ...settings });
+  const server = await startServer('bun', { ...QUIET, ...settings });
   const headers = { authorization: 'Bearer the-administrator', 'content-type': 'application/json' };
   try {
     const { id } = await upload(server);
