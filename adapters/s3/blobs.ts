@@ -241,7 +241,11 @@ function wholeBody(
   let reader = first.stream.getReader();
   if (first.size !== size) {
     reader.cancel().catch(() => {});
-    throw new AppError('unavailable', inEnglish('The file of this image is damaged.'), { lasting: true });
+    const cause = new Error(`the object has ${first.size} bytes instead of ${size}`);
+    throw new AppError('unavailable', inEnglish('The file of this image is damaged.'), {
+      lasting: true,
+      cause,
+    });
   }
   let offset = 0;
   let resumes = 0;

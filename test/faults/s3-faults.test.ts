@@ -99,6 +99,18 @@ test('a body that is cut again and again ends in an error, never early', async (
   await expect(bytesOf('a.png')).rejects.toMatchObject({ code: 'unavailable' });
 });
 
+test('an answer names what the server said, and a file of another size both sizes', async () => {
+  const said = (call: Promise<unknown>) => call.catch((error) => [error.message, error.cause?.message]);
+  const other = said(blobs.get('a.png', undefined, 4));
+  expect(await other).toEqual([
+    'The file of this image is damaged.',
+    'the object has 3000000 bytes instead of 4',
+  ]);
+  proxy.fault = () => s3Error(400, 'ExpiredToken');
+  const expired = 'The image storage answers 400 ExpiredToken. Try again in a few seconds.';
+  expect(await said(blobs.get('a.png'))).toEqual([expired, 'ExpiredToken']);
+});
+
 test('a blob that was replaced while its body was cut is not mixed with the new one', async () => {
   failFirst(1, { cutAfterBytes: 1_000_000 });
   const body = await blobs.get('a.png');
