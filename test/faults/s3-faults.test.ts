@@ -14,12 +14,13 @@ const CONTENT = Uint8Array.from({ length: 3_000_000 }, (_, index) => (index * 31
 let server: Awaited<ReturnType<typeof startS3>>;
 let proxy: FaultProxy;
 let blobs: BlobStore;
+const log: unknown[] = [];
 
 beforeAll(async () => {
   server = await startS3();
   proxy = await startFaultProxy(server.endpoint);
   const url = `s3://bucket/faults?endpoint=${proxy.url}&path_style=true`;
-  blobs = createS3Blobs(url, S3_CREDENTIALS);
+  blobs = createS3Blobs(url, S3_CREDENTIALS, (...line) => log.push(line));
 });
 beforeEach(() => put('a.png', CONTENT));
 afterEach(() => {
@@ -94,9 +95,12 @@ test('a body that is cut is continued where it broke off, in a range too', async
   expect(await bytesOf('a.png', { start: 500, end: 900_500 })).toEqual(CONTENT.subarray(500, 900_500));
 });
 
-test('a body that is cut again and again ends in an error, never early', async () => {
+test('a body that is cut again and again ends in an error, never early, and the log says so', async () => {
   proxy.fault = () => ({ cutAfterBytes: 1000 });
   await expect(bytesOf('a.png')).rejects.toMatchObject({ code: 'unavailable' });
+  expect(log.splice(0)).toEqual([
+    ['error', 'file of an image broke off', { key: 'a.png', cause: expect.any(Error) }],
+  ]);
 });
 
 test('an answer names what the server said, and a file of another size both sizes', async () => {
