@@ -144,7 +144,7 @@ function saidOf(
 ): string {
   if (gone === null) return 'the records were there and know what was deleted and blocked';
   if (logs === 0) return 'without --log, what was deleted or blocked since is back';
-  const skipped = hidden > 0 ? `, ${countOf(hidden, 'block')} of hidden addresses skipped` : '';
+  const skipped = hidden.size > 0 ? `, ${countOf(hidden.size, 'block')} of hidden addresses skipped` : '';
   const revoked = gone.tokens > 0 ? `, ${countOf(gone.tokens, 'token')} revoked` : '';
   return `${countOf(gone.images, 'image')} left out${revoked} and ${countOf(gone.blocks, 'block')} repeated${skipped}, as ${countOf(logs, 'log')} said, from ${first} to ${last}`;
 }
