@@ -4,6 +4,7 @@ import { openStores, type Stores } from '../../adapters/open.ts';
 import { adapterOf } from '../../adapters/registry.ts';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { text } from '../config-values.ts';
+import { withCause } from '../errors.ts';
 import { IDENTITY_STATE } from '../image/maintenance/store-identity.ts';
 import { slices } from '../lib/batches.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -49,7 +50,9 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
   options: {
     at: value('NAME', text(undefined, 'Restores this backup instead of the latest.')),
     log: values('FILE', text(undefined, 'A log of the server, oldest first.')),
-    list: flag('Only prints the names of the backups in TARGET, the latest first.'),
+    list: flag(
+      'Only prints the names of the backups in TARGET, the latest first, and which were made with faults.',
+    ),
     verify: flag('Also compares the SHA-256 of files that are already there, and copies those that differ.'),
   },
 
@@ -61,6 +64,12 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
     const backups = backupsIn((await filesIn(blobs)).keys());
     if (options.list && backups.length > 0) {
       await terminal.print(backups.map(({ name }) => `${name}\n`).join(''));
+      await withWorkFolder(config.DATA_DIR, async (folder) => {
+        for (const backup of backups) {
+          const fault = await faultOf(openBackup({ url: place, blobs }, backup, { ...opening, folder }));
+          if (fault !== null) terminal.say(`${backup.name}: ${fault}`);
+        }
+      });
       return EXIT.done;
     }
     const backup = options.at === undefined ? backups[0] : backups.find(({ name }) => name === options.at);
@@ -135,6 +144,17 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
     }
   },
 });
+
+/** Says what a backup was made with, or why it cannot be opened; `null` if all is well. Closes it. */
+async function faultOf(opened: Promise<Stores>): Promise<string | null> {
+  try {
+    const { state, close } = await opened;
+    const fault = await state.get(FAULT).finally(close);
+    return fault && `made with faults: ${fault}`;
+  } catch (error) {
+    return withCause(error);
+  }
+}
 
 /** Says what the logs did; `gone`: what was repeated, `null` if the records survived. */
 function saidOf(
