@@ -242,7 +242,7 @@ test('records that are lost, or of a prefix that no server uses, take the place 
   expect(await (await begin()).stop()).toBe(0);
   expect(await backup(onDisk.env)).toEqual([1, expect.stringContaining('no older one was removed')]);
   const { stdout, stderr } = await cli(['restore', target, '--list'], { env: onDisk.env });
-  const [latest = '', second, first = ''] = stdout.trim().split('\n');
+  const [latest = '', second = '', first = ''] = stdout.trim().split('\n');
   expect(stderr.split('\n').map((text) => text.split(': ', 2))).toEqual([
     ...[latest, second].map((name) => [name, 'made with faults']),
     [''],
