@@ -129,7 +129,9 @@ export function failure(cause: unknown): AppError {
   const said = cause instanceof Error ? saidBy(cause) : '';
   const isFull = said.startsWith('OOM ');
   if (isForbidden(cause)) return refused(cause);
-  if (!isFull && !/^MISCONF .*No space left/.test(said)) return unavailable(cause);
+  if (said.startsWith('READONLY ')) return unavailable(cause, 'is read-only');
+  if (!isFull && !/^MISCONF .*No space left/.test(said))
+    return unavailable(cause, said.startsWith('MISCONF ') ? 'cannot write to its disk' : undefined);
   const full = isFull ? 'The memory of the database is full.' : 'The disk of the database is full.';
   return new AppError('storage_full', full, { cause });
 }

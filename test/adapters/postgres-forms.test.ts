@@ -298,6 +298,8 @@ test('a server that has become read-only keeps no connection that was left becau
     await ask('never', 'CREATE DATABASE readonly');
     await ask('never', 'ALTER DATABASE readonly SET default_transaction_read_only = on');
     await withConnection(url.href, async (connection) => {
+      const said = 'The database is read-only. Try again in a few seconds.';
+      await expect(connection.ask('never', 'CREATE TABLE none ()')).rejects.toThrow(said);
       const writes = Array.from({ length: 24 }, () => connection.ask('never', 'CREATE TABLE none ()'));
       const ends = await Promise.allSettled(writes);
       expect(ends.map((end) => end.status === 'rejected' && end.reason.code)).toEqual(
