@@ -8,7 +8,6 @@ import { socketPath, urlOf } from '../start/listen.ts';
 import { CommandError, OutputFault, usageError } from './exit.ts';
 import { value } from './options.ts';
 
-/** The setting with the path of a service. */
 type BasePath = 'IMAGE_BASE_PATH' | 'PROXY_BASE_PATH';
 
 /** Where a service with these settings listens, so that no other gets their token: a URL, or `unix:` and a path. */

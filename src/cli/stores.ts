@@ -1,7 +1,6 @@
 import { openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
-import { withCause } from '../errors.ts';
 import { SERVICE_STATE } from '../image/maintenance/service-time.ts';
 import { systemClock } from '../lib/clock.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
@@ -33,15 +32,9 @@ export async function withStores<T>(
     runtime,
     credentials: credentialsOf(config),
   });
-  const write = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
   // Where in the program it failed tells nothing to the user of a command.
-  const log: Log = (level, message, facts = {}) => {
-    const words = Object.entries(facts).map(([name, fact]) => [
-      name,
-      fact instanceof Error ? withCause(fact) : fact,
-    ]);
-    write(level, message, Object.fromEntries(words));
-  };
+  const write = (line: string) => terminal.say(line.replaceAll(/\n {4}at .*/g, ''));
+  const log = createLogger({ level: 'warn', format: 'pretty', write, now: Date.now });
   try {
     await requireUsed(stores, config.METADATA_URL);
     await refuseMoved(stores.state);
