@@ -5,6 +5,7 @@ import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { within } from '../../src/lib/deadline.ts';
 import {
+  codeOf,
   createRetry,
   type Failure,
   isUntrusted,
@@ -49,7 +50,7 @@ export async function openRedis(url: string, limitMs = COMMAND_TIMEOUT_MS): Prom
     fault = error.lastNodeError ?? error;
   });
   for (let waitedMs = 0; !isReady(client); waitedMs += POLL_MS) {
-    const late = waitedMs >= (isRefusal(fault) ? REFUSED_TIMEOUT_MS : limitMs + OPEN_MS);
+    const late = waitedMs >= (codeOf(fault) === 'ECONNREFUSED' ? REFUSED_TIMEOUT_MS : limitMs + OPEN_MS);
     // A node of the cluster may be down.
     if (late && client.status === 'ready') break;
     if (late || classify(fault) === 'lasting') {
@@ -62,10 +63,6 @@ export async function openRedis(url: string, limitMs = COMMAND_TIMEOUT_MS): Prom
     fault = null;
   });
   return wrap(client, address, limitMs, () => fault);
-}
-
-function isRefusal(fault: unknown): boolean {
-  return fault instanceof Error && 'code' in fault && fault.code === 'ECONNREFUSED';
 }
 
 function isReady(client: Redis | Cluster): boolean {

@@ -30,10 +30,8 @@ export function statusOf(error: unknown): number {
 /** Returns `storage_full` or `unavailable` with a message for the caller. The server's own message is only logged. */
 export function translate(error: unknown): unknown {
   if (error instanceof AppError || isLocal(error)) return error;
-  if (error instanceof S3ServiceException) {
-    const full = FULL.test(error.name) || error.$metadata.httpStatusCode === 507;
-    if (full) return new AppError('storage_full', 'The image storage is full.', { cause: error });
-  }
+  if (statusOf(error) === 507 || (error instanceof S3ServiceException && FULL.test(error.name)))
+    return new AppError('storage_full', 'The image storage is full.', { cause: error });
   const fault = `${answerOf(error)}. Try again in a few seconds`;
   const options = { cause: inWords(error), retryAfterMs: RETRY_AFTER_MS };
   return new AppError('unavailable', message('The image storage {fault}.', { fault }), options);
