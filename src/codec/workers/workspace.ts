@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { copyFile, link, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
-import { storageFull } from '../../lib/storage-full.ts';
+import { storageFault } from '../../lib/storage-full.ts';
 import { readHeader } from '../convert/header.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
 
@@ -85,6 +85,6 @@ function isRunning(pid: number): boolean {
 
 async function storing(work: Promise<void>): Promise<void> {
   await work.catch((cause) => {
-    throw storageFull(cause, 'There is no space left to convert the image.');
+    throw storageFault(cause, 'There is no space left to convert the image.');
   });
 }
