@@ -66,7 +66,8 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
       await terminal.print(backups.map(({ name }) => `${name}\n`).join(''));
       await withWorkFolder(config.DATA_DIR, async (folder) => {
         for (const backup of backups) {
-          const fault = await faultOf(openBackup({ url: place, blobs }, backup, { ...opening, folder }));
+          const opened = openBackup({ url: place, blobs }, backup, { ...opening, folder });
+          const fault = await opened.then(({ state, close }) => state.get(FAULT).finally(close), withCause);
           if (fault !== null) terminal.say(`${backup.name}: ${fault}`);
         }
       });
@@ -144,17 +145,6 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
     }
   },
 });
-
-/** Says what a backup was made with, or why it cannot be opened; `null` if all is well. Closes it. */
-async function faultOf(opened: Promise<Stores>): Promise<string | null> {
-  try {
-    const { state, close } = await opened;
-    const fault = await state.get(FAULT).finally(close);
-    return fault && `made with faults: ${fault}`;
-  } catch (error) {
-    return withCause(error);
-  }
-}
 
 /** Says what the logs did; `gone`: what was repeated, `null` if the records survived. */
 function saidOf(

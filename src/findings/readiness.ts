@@ -70,25 +70,23 @@ export function answering(text: string, check: () => Promise<unknown>, needed?: 
 /** Returns the source with the reason for which it does not work, and logs when that changes: callers are not shown the cause. */
 export function explained({ silence, look }: FindingSource, log: Log): FindingSource {
   let known = '';
-  const note = (reason: string) => {
-    const isNew = reason !== known;
-    known = reason;
-    return isNew;
-  };
   return {
     silence,
-    async look() {
-      try {
-        const found = await look();
-        if (note('')) log('info', 'no longer degraded', { finding: silence.text });
-        return found;
-      } catch (error) {
-        const { message, cause = error } = error instanceof AppError ? error : { message: '' };
-        const text = `${silence.text} ${message}`.trim();
-        if (note(text)) log('warn', 'degraded', { finding: silence.text, cause });
-        return [{ ...silence, text }];
-      }
-    },
+    look: () =>
+      look().then(
+        (found) => {
+          if (known !== '') log('info', 'no longer degraded', { finding: silence.text });
+          known = '';
+          return found;
+        },
+        (error: unknown) => {
+          const { message, cause = error } = error instanceof AppError ? error : { message: '' };
+          const text = `${silence.text} ${message}`.trim();
+          if (text !== known) log('warn', 'degraded', { finding: silence.text, cause });
+          known = text;
+          return [{ ...silence, text }];
+        },
+      ),
   };
 }
 
