@@ -255,16 +255,18 @@ function wholeBody(
   }
   let offset = 0;
   let resumes = 0;
+  let left = false;
 
   async function nextChunk(): Promise<Uint8Array> {
     for (;;) {
       try {
+        if (left) throw new Error('the client has left');
         const { value } = await within(IDLE_MS, reader.read(), 'the S3 server stopped sending');
         if (value && offset + value.length <= size) return value;
         throw new Error(value ? 'the body is longer than announced' : 'the body was truncated');
       } catch (error) {
         reader.cancel().catch(() => {});
-        if (resumes++ >= MAX_RESUMES) throw translate(error);
+        if (left || resumes++ >= MAX_RESUMES) throw translate(error);
         reader = (await reopen(offset)).getReader();
       }
     }
@@ -275,7 +277,7 @@ function wholeBody(
       async pull(controller) {
         if (offset < size) {
           const chunk = await nextChunk().catch((error: Error) => {
-            onEnd(error.cause ?? error);
+            if (!left) onEnd(error.cause ?? error);
             throw error;
           });
           offset += chunk.length;
@@ -286,7 +288,10 @@ function wholeBody(
           reader.cancel().catch(() => {});
         }
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel(reason) {
+        left = true;
+        return reader.cancel(reason);
+      },
     },
     { highWaterMark: 0 },
   );

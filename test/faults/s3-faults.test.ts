@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { createS3Blobs } from '../../adapters/s3/blobs.ts';
 import type { BlobStore } from '../../src/image/store.ts';
 import { type Fault, type FaultProxy, s3Error, startFaultProxy } from '../support/servers/fault-proxy.ts';
@@ -101,6 +102,25 @@ test('a body that is cut again and again ends in an error, never early, and the 
   expect(log.splice(0)).toEqual([
     ['error', 'file of an image broke off', { key: 'a.png', cause: expect.any(Error) }],
   ]);
+});
+
+test('a client that leaves while the server is silent leaves no connection and no word in the log, and nothing is asked for it', async () => {
+  const closed = Promise.withResolvers<void>();
+  proxy.fault = ({ socket }) => {
+    socket.once('close', () => closed.resolve());
+    return { cutAfterBytes: 1000, stalls: true };
+  };
+  const asked = proxy.count;
+  const reader = (await blobs.get('a.png'))?.getReader();
+  await reader?.read();
+  await setImmediate();
+  const next = reader?.read();
+  proxy.fault = () => s3Error(400, 'ExpiredToken');
+  await reader?.cancel();
+  expect((await next)?.done).toBe(true);
+  await closed.promise;
+  await expect(blobs.stat('a.png')).rejects.toThrow('400');
+  expect([proxy.count - asked, log]).toEqual([2, []]);
 });
 
 test('an answer names what the server said, and a file of another size both sizes', async () => {
