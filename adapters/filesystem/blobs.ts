@@ -4,7 +4,7 @@ import { copyFile, mkdir, open, readdir, rename, stat, unlink, utimes } from 'no
 import { dirname, join, resolve } from 'node:path';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
-import { storageFault } from '../../src/lib/storage-full.ts';
+import { storing } from '../../src/lib/storage-full.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 
 interface FolderBlobsOptions {
@@ -154,12 +154,8 @@ function systemCode(error: unknown): string {
 }
 
 /** Runs file operations. A full disk or quota becomes `storage_full`, other system errors `unavailable`. */
-export async function translated<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw storageFault(error, 'The disk of the image files is full.');
-  }
+export function translated<T>(work: () => Promise<T>): Promise<T> {
+  return storing(work(), 'The disk of the image files is full.');
 }
 
 /** Returns the result, or `null` if a file or folder does not exist. */

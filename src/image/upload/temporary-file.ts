@@ -1,7 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { storageFault } from '../../lib/storage-full.ts';
+import { storing } from '../../lib/storage-full.ts';
+
+const FULL = 'There is no space left for the upload.';
 
 /** A finished temporary file. */
 export interface Written {
@@ -24,11 +26,11 @@ export function temporaryPath(folder: string): string {
 export async function writeTemporary(path: string, pieces: AsyncIterable<Uint8Array>): Promise<Written> {
   let size = 0;
   const hash = createHash('sha256');
-  const file = await storing(create(path));
+  const file = await storing(create(path), FULL);
   try {
     for await (const piece of pieces) {
       hash.update(piece);
-      size += await storing(append(file, piece));
+      size += await storing(append(file, piece), FULL);
     }
   } finally {
     await file.close();
@@ -49,10 +51,4 @@ async function append(file: FileHandle, piece: Uint8Array): Promise<number> {
   let written = 0;
   while (written < piece.byteLength) written += (await file.write(piece, written)).bytesWritten;
   return written;
-}
-
-async function storing<T>(work: Promise<T>): Promise<T> {
-  return work.catch((cause: unknown) => {
-    throw storageFault(cause, 'There is no space left for the upload.');
-  });
 }
