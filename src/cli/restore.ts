@@ -51,7 +51,7 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
     at: value('NAME', text(undefined, 'Restores this backup instead of the latest.')),
     log: values('FILE', text(undefined, 'A log of the server, oldest first.')),
     list: flag(
-      'Only prints the names of the backups in TARGET, the latest first, and which were made with faults.',
+      'Only prints the names of the backups in TARGET, the latest first, and the faults of those after the latest good one.',
     ),
     verify: flag('Also compares the SHA-256 of files that are already there, and copies those that differ.'),
   },
@@ -68,7 +68,9 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
         for (const backup of backups) {
           const opened = openBackup({ url: place, blobs }, backup, { ...opening, folder });
           const fault = await opened.then(({ state, close }) => state.get(FAULT).finally(close), withCause);
-          if (fault !== null) terminal.say(`${backup.name}: ${fault}`);
+          // Each is as large as all records, and there may be hundreds.
+          if (fault === null) break;
+          terminal.say(`${backup.name}: ${fault}`);
         }
       });
       return EXIT.done;
