@@ -113,11 +113,11 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     return opening;
   }
 
-  /** Makes the next statement look for the server again. Running ones end as if it were gone. */
-  function leave(left: Promise<Pool> | null): void {
+  /** Makes the next statement look for the server again. Running ones end as if it were gone, unless it still `answers`. */
+  function leave(left: Promise<Pool> | null, answers = false): void {
     if (left === null || left !== opening || closed) return;
     opening = null;
-    left.then((gone) => gone.drop()).catch(() => {});
+    if (!answers) left.then((gone) => gone.drop()).catch(() => {});
   }
 
   /**
@@ -132,11 +132,10 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     heard: number,
   ): Promise<void> {
     Promise.resolve(statement?.cancel()).catch(() => {});
-    const over = work.then(
-      () => {},
-      () => {},
-    );
-    await within(CANCEL_TIMEOUT_MS, over).catch(() => leave(used));
+    await within(
+      CANCEL_TIMEOUT_MS,
+      work.catch(() => {}),
+    ).catch(() => leave(used));
     if (answers === heard) leave(used);
   }
 
@@ -149,18 +148,22 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     begin: (sql: Sql, note: (statement: Statement) => void) => Promise<T>,
   ) {
     const used = pool();
-    const { sql } = await used;
+    const own = await used;
+    own.calls++;
     const heard = answers;
     let last: Statement | null = null;
-    const work = begin(sql, (statement) => {
+    const work = begin(own.sql, (statement) => {
       last = statement;
     });
     try {
       return await within(limitMs, work);
     } catch (error) {
       if (error instanceof LateError) void abandon(last, work, used, heard);
-      else if (isMoved(error) && (address.servers.length > 1 || classify(error) === 'refused')) leave(used);
+      else if (isMoved(error) && (address.servers.length > 1 || classify(error) === 'refused'))
+        leave(used, isFromServer(error));
       throw error;
+    } finally {
+      if (--own.calls === 0 && opening !== used) own.drop();
     }
   }
 
@@ -208,10 +211,7 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
 
     async close() {
       closed = true;
-      await opening?.then(
-        (open) => open.close(),
-        () => {},
-      );
+      await opening?.then((open) => open.close()).catch(() => {});
     },
   };
 }

@@ -72,6 +72,8 @@ export async function createPool(address: PostgresAddress & { prepare: boolean }
   };
   return {
     sql,
+    /** How many calls use it. */
+    calls: 0,
     drop,
     /** Ends the connections gracefully: pending statements are answered, unless that takes longer than a second. */
     async close(): Promise<void> {
