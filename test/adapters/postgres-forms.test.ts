@@ -307,7 +307,9 @@ test('a server that has become read-only says so to all who wait, and one that h
     });
     await withConnection(url.href, async (connection) => {
       server.pause();
-      await Promise.allSettled(Array.from({ length: 24 }, () => connection.ask('never', 'SELECT pg_sleep(1)')));
+      await Promise.allSettled(
+        Array.from({ length: 24 }, () => connection.ask('never', 'SELECT pg_sleep(1)')),
+      );
       server.resume();
     });
     const left = `SELECT 1 FROM pg_stat_activity WHERE datname = 'readonly'`;
