@@ -187,7 +187,7 @@ describe('damage', () => {
     expect((await bench.convert(stray)).width).toBe(96);
   });
 
-  test('a file that the system does not open is no fault of the picture', async () => {
+  test('a file that the system does not open makes its conversion unavailable', async () => {
     const away = bench.convert(await privatePhoto('jpeg'), { input: `${import.meta.path}/none` });
     await expect(away).rejects.toMatchObject({ code: 'unavailable', cause: { code: 'ENOTDIR' } });
   });
