@@ -248,10 +248,8 @@ function wholeBody(
   if (first.size !== size) {
     reader.cancel().catch(() => {});
     const cause = new Error(`the object has ${first.size} bytes instead of ${size}`);
-    throw new AppError('unavailable', inEnglish('The file of this image is damaged.'), {
-      lasting: true,
-      cause,
-    });
+    const said = inEnglish('The file of this image is damaged.');
+    throw new AppError('unavailable', said, { lasting: true, cause });
   }
   let offset = 0;
   let resumes = 0;

@@ -51,7 +51,7 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
     at: value('NAME', text(undefined, 'Restores this backup instead of the latest.')),
     log: values('FILE', text(undefined, 'A log of the server, oldest first.')),
     list: flag(
-      'Only prints the names of the backups in TARGET, the latest first, and the faults of those after the latest good one.',
+      'Only names the backups in TARGET, the latest first, and the faults of those since the last good one.',
     ),
     verify: flag('Also compares the SHA-256 of files that are already there, and copies those that differ.'),
   },
