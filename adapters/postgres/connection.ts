@@ -1,5 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres';
 import { AppError } from '../../src/errors.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
 import { storable } from '../../src/lib/storable.ts';
 import { createRetry, type Repeat } from '../server-errors.ts';
@@ -53,6 +54,8 @@ const COMMAND_TIMEOUT_MS = 3000;
 /** By then, a cancelled statement has ended, or the server hangs. */
 const CANCEL_TIMEOUT_MS = 500;
 const RETRY_FOR_MS = 1500;
+/** Between attempts to find a server: each costs it some processes, while it may be read-only for long. */
+const OPEN_PAUSE_MS = 250;
 /** A longer pause within a transaction is that of a copy that is suspended, or has lost its machine or network. */
 const MOST_IDLE_MS = 5000;
 
@@ -87,6 +90,7 @@ interface Statement {
 function createConnection(address: PostgresAddress, usualMs: number): PostgresConnection {
   let { prepare } = address;
   let opening: Promise<Pool> | null = null;
+  const pause = createPause(OPEN_PAUSE_MS);
   let closed = false;
   /** Results and errors from the server so far. */
   let answers = 0;
@@ -101,7 +105,7 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
   });
 
   async function open(): Promise<Pool> {
-    const { server, isDirect } = await probe(address);
+    const { server, isDirect } = await pause().then(() => probe(address));
     return createPool({ ...address, prepare: prepare ?? isDirect }, server);
   }
 
@@ -213,6 +217,16 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
       closed = true;
       await opening?.then((open) => open.close()).catch(() => {});
     },
+  };
+}
+
+/** Creates a function that resolves at most once in this time. */
+function createPause(ms: number): () => Promise<void> {
+  let last = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const waitMs = last + ms - performance.now();
+    if (waitMs > 0) await systemClock.sleep(waitMs);
+    last = performance.now();
   };
 }
 

@@ -291,7 +291,7 @@ test('each step keeps everything that the previous version uses, and requires no
   });
 });
 
-test('a server that has become read-only says so to all who wait, and one that hung keeps no connection that was left', async () => {
+test('a server that has become read-only says so to all who wait and is not asked all the time, and one that hung keeps no connection that was left', async () => {
   const url = new URL(server.url);
   url.pathname = '/readonly';
   await withConnection(server.url, async ({ ask }) => {
@@ -305,6 +305,8 @@ test('a server that has become read-only says so to all who wait, and one that h
         Array(24).fill(said),
       );
     });
+    const begun = `SELECT sessions FROM pg_stat_database WHERE datname = 'readonly'`;
+    expect((await ask<{ sessions: number }>('safe', begun))[0]?.sessions).toBeLessThan(100);
     await withConnection(url.href, async (connection) => {
       server.pause();
       await Promise.allSettled(
