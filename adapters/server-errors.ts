@@ -22,9 +22,8 @@ export function isUntrusted(error: unknown): boolean {
 }
 
 /** Returns `unavailable` with a message for the caller. The server's own message is only logged. */
-export function unavailable(cause: unknown): AppError {
-  const fault = 'does not respond. Try again in a few seconds';
-  const said = message('The database {fault}.', { fault });
+export function unavailable(cause: unknown, what = 'does not respond'): AppError {
+  const said = message('The database {fault}.', { fault: `${what}. Try again in a few seconds` });
   return new AppError('unavailable', said, { cause, retryAfterMs: RETRY_AFTER_MS });
 }
 

@@ -126,7 +126,8 @@ export function createApp(options: AppOptions) {
   function failed(thrown: unknown, request: Request, { id: requestId, dialect }: RequestContext): Response {
     const error = toAppError(thrown);
     // A flood is not a fault. Logging each request would also fill the log.
-    if (error.code === 'internal' || (error.code === 'unavailable' && !(error instanceof Overloaded))) {
+    const isFault = /^(internal|unavailable)$/.test(error.code) && !(error instanceof Overloaded);
+    if (isFault || (error.code === 'storage_full' && error.cause !== undefined)) {
       log('error', 'request failed', { request_id: requestId, cause: error.cause ?? error });
     }
     const envelope = errorResponse(error, requestId);

@@ -5,7 +5,7 @@ import { auditRoutes } from './audit/routes.ts';
 import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
 import { warn } from './findings/finding.ts';
-import { answering } from './findings/readiness.ts';
+import { answering, explained } from './findings/readiness.ts';
 import { auditLogFindings } from './findings/settings.ts';
 import { logDurability } from './findings/stores.ts';
 import { createClients } from './http/client/clients.ts';
@@ -127,7 +127,7 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
       ...(opened.askLimits
         ? [answering('LIMITS_URL does not answer: each copy limits on its own.', opened.askLimits)]
         : []),
-      ...features.flatMap(({ health }) => health),
+      ...features.flatMap(({ health }) => health.map((source) => explained(source, log))),
       answering('Acts are not finished, or AUDIT_LOG does not take them.', audit.demandFinished),
       { silence: warn('AUDIT_LOG is not known.'), look: () => auditLogFindings(config) },
       { silence: warn('How requests arrive is not known.'), look: clients.findings },

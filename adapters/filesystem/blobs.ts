@@ -2,10 +2,9 @@ import { createHash, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { AppError } from '../../src/errors.ts';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
-import { storageFull } from '../../src/lib/storage-full.ts';
+import { storing } from '../../src/lib/storage-full.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 
 interface FolderBlobsOptions {
@@ -155,14 +154,8 @@ function systemCode(error: unknown): string {
 }
 
 /** Runs file operations. A full disk or quota becomes `storage_full`, other system errors `unavailable`. */
-export async function translated<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const known = storageFull(error, 'The disk of the image files is full.');
-    if (known instanceof AppError || systemCode(error) === '') throw known;
-    throw new AppError('unavailable', 'The image files cannot be read or written.', { cause: error });
-  }
+export function translated<T>(work: () => Promise<T>): Promise<T> {
+  return storing(work(), 'The disk of the image files is full.');
 }
 
 /** Returns the result, or `null` if a file or folder does not exist. */

@@ -1,5 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres';
 import { AppError } from '../../src/errors.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
 import { storable } from '../../src/lib/storable.ts';
 import { createRetry, type Repeat } from '../server-errors.ts';
@@ -53,6 +54,8 @@ const COMMAND_TIMEOUT_MS = 3000;
 /** By then, a cancelled statement has ended, or the server hangs. */
 const CANCEL_TIMEOUT_MS = 500;
 const RETRY_FOR_MS = 1500;
+/** Between attempts to find a server: each costs it some processes, while it may be read-only for long. */
+const OPEN_PAUSE_MS = 250;
 /** A longer pause within a transaction is that of a copy that is suspended, or has lost its machine or network. */
 const MOST_IDLE_MS = 5000;
 
@@ -87,6 +90,7 @@ interface Statement {
 function createConnection(address: PostgresAddress, usualMs: number): PostgresConnection {
   let { prepare } = address;
   let opening: Promise<Pool> | null = null;
+  const pause = createPause(OPEN_PAUSE_MS);
   let closed = false;
   /** Results and errors from the server so far. */
   let answers = 0;
@@ -101,7 +105,7 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
   });
 
   async function open(): Promise<Pool> {
-    const { server, isDirect } = await probe(address);
+    const { server, isDirect } = await pause().then(() => probe(address));
     return createPool({ ...address, prepare: prepare ?? isDirect }, server);
   }
 
@@ -113,11 +117,11 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     return opening;
   }
 
-  /** Makes the next statement look for the server again. Running ones end as if it were gone. */
-  function leave(left: Promise<Pool> | null): void {
+  /** Makes the next statement look for the server again. Running ones end as if it were gone, unless it still `answers`. */
+  function leave(left: Promise<Pool> | null, answers = false): void {
     if (left === null || left !== opening || closed) return;
     opening = null;
-    left.then((gone) => gone.drop()).catch(() => {});
+    if (!answers) left.then((gone) => gone.drop()).catch(() => {});
   }
 
   /**
@@ -132,11 +136,10 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     heard: number,
   ): Promise<void> {
     Promise.resolve(statement?.cancel()).catch(() => {});
-    const over = work.then(
-      () => {},
-      () => {},
-    );
-    await within(CANCEL_TIMEOUT_MS, over).catch(() => leave(used));
+    await within(
+      CANCEL_TIMEOUT_MS,
+      work.catch(() => {}),
+    ).catch(() => leave(used));
     if (answers === heard) leave(used);
   }
 
@@ -149,18 +152,22 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     begin: (sql: Sql, note: (statement: Statement) => void) => Promise<T>,
   ) {
     const used = pool();
-    const { sql } = await used;
+    const own = await used;
+    own.calls++;
     const heard = answers;
     let last: Statement | null = null;
-    const work = begin(sql, (statement) => {
+    const work = begin(own.sql, (statement) => {
       last = statement;
     });
     try {
       return await within(limitMs, work);
     } catch (error) {
       if (error instanceof LateError) void abandon(last, work, used, heard);
-      else if (isMoved(error) && (address.servers.length > 1 || classify(error) === 'refused')) leave(used);
+      else if (isMoved(error) && (address.servers.length > 1 || classify(error) === 'refused'))
+        leave(used, isFromServer(error));
       throw error;
+    } finally {
+      if (--own.calls === 0 && opening !== used) own.drop();
     }
   }
 
@@ -208,11 +215,18 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
 
     async close() {
       closed = true;
-      await opening?.then(
-        (open) => open.close(),
-        () => {},
-      );
+      await opening?.then((open) => open.close()).catch(() => {});
     },
+  };
+}
+
+/** Creates a function that resolves at most once in this time. */
+function createPause(ms: number): () => Promise<void> {
+  let last = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const waitMs = last + ms - performance.now();
+    if (waitMs > 0) await systemClock.sleep(waitMs);
+    last = performance.now();
   };
 }
 

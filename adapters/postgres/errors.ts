@@ -14,6 +14,11 @@ const LASTING = /^(28\w{3}|3D000|42501|0A000|SASL_SIGNATURE_MISMATCH)$/;
 const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|CONNECT_TIMEOUT)$/;
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 const DISK_FULL = '53100';
+/** What callers are told instead of that the server does not respond. */
+const FAULTS: Readonly<Record<string, string>> = {
+  25006: 'is read-only',
+  53300: 'has no connection left',
+};
 const CANCELLED = '57014';
 /** The connection's server is read-only or shutting down. */
 const MOVED = /^(25006|57P0[1-5]|08\w{3})$/;
@@ -65,5 +70,6 @@ export function failure(cause: unknown): AppError {
   if (codeOf(cause) === DISK_FULL) {
     return new AppError('storage_full', 'The disk of the database is full.', { cause });
   }
-  return classify(cause) === 'lasting' ? refused(cause) : unavailable(cause);
+  if (classify(cause) === 'lasting') return refused(cause);
+  return unavailable(cause, FAULTS[codeOf(cause)]);
 }

@@ -21,8 +21,11 @@ const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
 export async function createPool(address: PostgresAddress & { prepare: boolean }, server: Server) {
   const { user, password, passwordFile, database, rootCertificates, tls, connections, prepare } = address;
   const sockets = new Set<Socket>();
+  let dropped = false;
 
   function dial(): Socket {
+    // The driver also dials after its end, for what waited then: a connection that nobody would close.
+    if (dropped) throw Object.assign(new Error('the connections were dropped'), { code: 'CONNECT_TIMEOUT' });
     const { host, port } = server;
     const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
     sockets.add(socket);
@@ -63,11 +66,14 @@ export async function createPool(address: PostgresAddress & { prepare: boolean }
   });
 
   const drop = () => {
+    dropped = true;
     void sql.end({ timeout: 0 }).catch(() => {});
     for (const socket of sockets) socket.destroy();
   };
   return {
     sql,
+    /** How many calls use it. */
+    calls: 0,
     drop,
     /** Ends the connections gracefully: pending statements are answered, unless that takes longer than a second. */
     async close(): Promise<void> {

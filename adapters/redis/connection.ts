@@ -5,6 +5,7 @@ import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { within } from '../../src/lib/deadline.ts';
 import {
+  codeOf,
   createRetry,
   type Failure,
   isUntrusted,
@@ -49,20 +50,19 @@ export async function openRedis(url: string, limitMs = COMMAND_TIMEOUT_MS): Prom
     fault = error.lastNodeError ?? error;
   });
   for (let waitedMs = 0; !isReady(client); waitedMs += POLL_MS) {
-    const late = waitedMs >= (isRefusal(fault) ? REFUSED_TIMEOUT_MS : limitMs + OPEN_MS);
+    const late = waitedMs >= (codeOf(fault) === 'ECONNREFUSED' ? REFUSED_TIMEOUT_MS : limitMs + OPEN_MS);
     // A node of the cluster may be down.
     if (late && client.status === 'ready') break;
     if (late || classify(fault) === 'lasting') {
       client.disconnect();
-      throw classify(fault) === 'lasting' ? refused(fault) : unavailable(fault);
+      throw failure(fault);
     }
     await systemClock.sleep(POLL_MS);
   }
-  return wrap(client, address, limitMs);
-}
-
-function isRefusal(fault: unknown): boolean {
-  return fault instanceof Error && 'code' in fault && fault.code === 'ECONNREFUSED';
+  client.on('ready', () => {
+    fault = null;
+  });
+  return wrap(client, address, limitMs, () => fault);
 }
 
 function isReady(client: Redis | Cluster): boolean {
@@ -70,9 +70,13 @@ function isReady(client: Redis | Cluster): boolean {
   return parts.every(({ status }) => status === 'ready');
 }
 
-function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number) {
+/** `why`: returns what the last attempt to connect has failed with, or `null`. */
+function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number, why: () => unknown) {
   const send = (command: string, args: Arg[]) => client.call(command, args);
-  const retry = createRetry(RETRY_FOR_MS, { classify, failure });
+  const retry = createRetry(RETRY_FOR_MS, {
+    classify,
+    failure: (error) => failure(isUnsent(error) ? (why() ?? error) : error),
+  });
   const persist = <T>(repeat: Repeat, attempt: () => Promise<T>) =>
     retry(repeat, () => within(limitMs, attempt()));
 
@@ -109,8 +113,10 @@ export type RedisConnection = ReturnType<typeof wrap>;
 const REFUSALS =
   /^(READONLY|OOM|LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|NOPERM|MOVED|ASK|UNBLOCKED)\b/;
 
-/** Lasting refusals: an immediate retry would not help. */
-const LASTING = /^(OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
+/** Refusals of this user, or of what it asks for. */
+const FORBIDDEN = /^(NOAUTH|WRONGPASS|NOPERM)\b/;
+/** Other lasting refusals: an immediate retry would not help. */
+const LASTING = /^(OOM|MISCONF)\b/;
 
 /** What the server says. Before Redis 7, what it says within a script is wrapped. */
 const saidBy = ({ message }: Error) => message.replace(/^ERR Error running script .*?: -(?=[A-Z]+ )/, '');
@@ -119,19 +125,25 @@ const saidBy = ({ message }: Error) => message.replace(/^ERR Error running scrip
 export function failure(cause: unknown): AppError {
   const said = cause instanceof Error ? saidBy(cause) : '';
   const isFull = said.startsWith('OOM ');
-  if (!isFull && !/^MISCONF .*No space left/.test(said)) return unavailable(cause);
+  if (isForbidden(cause)) return refused(cause);
+  if (said.startsWith('READONLY ')) return unavailable(cause, 'is read-only');
+  if (!isFull && !/^MISCONF .*No space left/.test(said))
+    return unavailable(cause, said.startsWith('MISCONF ') ? 'cannot write to its disk' : undefined);
   const full = isFull ? 'The memory of the database is full.' : 'The disk of the database is full.';
   return new AppError('storage_full', full, { cause });
 }
 
 /** The error of ioredis for a command that it did not send. */
-const NOT_SENT = /enableOfflineQueue/;
+const isUnsent = (error: unknown) => error instanceof Error && /enableOfflineQueue/.test(error.message);
+
+const isForbidden = (error: unknown) =>
+  isUntrusted(error) || (error instanceof Error && FORBIDDEN.test(saidBy(error)));
 
 export function classify(error: unknown): Failure {
   if (!(error instanceof Error)) return 'fault';
   const said = saidBy(error);
-  if (LASTING.test(said) || isUntrusted(error)) return 'lasting';
-  if (REFUSALS.test(said) || NOT_SENT.test(said)) return 'refused';
+  if (LASTING.test(said) || isForbidden(error)) return 'lasting';
+  if (REFUSALS.test(said) || isUnsent(error)) return 'refused';
   return error.name === 'ReplyError' ? 'fault' : 'unclear';
 }
 

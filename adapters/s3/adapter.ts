@@ -10,9 +10,9 @@ export const s3: FilesAdapter = {
 
   check: async (url) => (await import('./url.ts')).parseS3Url(url),
 
-  async open(url, { credentials }) {
+  async open(url, { credentials, log }) {
     const { createS3Blobs } = await import('./blobs.ts');
-    return createS3Blobs(url, credentials);
+    return createS3Blobs(url, credentials, log);
   },
 
   async findings(url, { credentials }) {

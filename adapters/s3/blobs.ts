@@ -15,6 +15,7 @@ import {
 import { AppError, inEnglish } from '../../src/errors.ts';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { within } from '../../src/lib/deadline.ts';
+import type { Log } from '../../src/lib/logger.ts';
 import type { Credentials } from '../adapter.ts';
 import { createClient, type Limits, limited } from './client.ts';
 import { isMissing, translate } from './errors.ts';
@@ -26,11 +27,20 @@ import { parseS3Url } from './url.ts';
  * store both `a` and `a/b`. `credentials`: see `createClient`.
  * @throws {RangeError} if the URL is invalid.
  */
-export function createS3Blobs(url: string, credentials: Credentials | undefined): BlobStore {
+export function createS3Blobs(
+  url: string,
+  credentials: Credentials | undefined,
+  log: Log = () => {},
+): BlobStore {
   const address = parseS3Url(url);
   const client = createClient(address, credentials);
   const { bucket, prefix } = address;
   const target = (key: string) => ({ Bucket: bucket, Key: prefix + key.replaceAll('/', '!') });
+
+  async function remove(key: string): Promise<void> {
+    const command = new DeleteObjectCommand(target(key));
+    await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
+  }
 
   async function infoOf(key: string): Promise<BlobInfo | null> {
     const { Bucket, Key } = target(key);
@@ -86,40 +96,34 @@ export function createS3Blobs(url: string, credentials: Credentials | undefined)
       const [start, end] = [range?.start ?? 0, range?.end];
       const first = await open(key, start, end);
       if (!first) return null;
-      return wholeBody(first, size ?? first.size, async (offset) => {
+      const reopen = async (offset: number) => {
         const rest = await open(key, start + offset, end ?? start + first.size, first.etag);
         if (!rest) throw translate(new Error('the object was removed while it was being read'));
         return rest.stream;
-      });
+      };
+      const tell = (cause: unknown) => log('error', 'file of an image broke off', { key, cause });
+      return wholeBody(first, size ?? first.size, reopen, tell);
     },
 
     stat: infoOf,
-
-    async remove(key) {
-      const command = new DeleteObjectCommand(target(key));
-      await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
-    },
+    remove,
 
     async move(key, to) {
-      const source = target(key);
-      const CopySource = encodeURIComponent(`${bucket}/${source.Key}`);
+      const CopySource = encodeURIComponent(`${bucket}/${target(key).Key}`);
       const copy = new CopyObjectCommand({ ...target(to), CopySource });
       const send = (limits: Limits) => client.send(copy, limits).catch(nullIfMissing);
       const copied = await limited(0, send, ASSEMBLY_MS);
       if (!copied) return false;
       demand(copied.CopyObjectResult?.ETag);
-      await limited(0, (limits) => client.send(new DeleteObjectCommand(source), limits).catch(nullIfMissing));
+      await remove(key);
       return true;
     },
 
     async *list() {
       let ContinuationToken: string | undefined;
       do {
-        const command = new ListObjectsV2Command({
-          Bucket: bucket,
-          Prefix: prefix,
-          ...(ContinuationToken && { ContinuationToken }),
-        });
+        const from = ContinuationToken && { ContinuationToken };
+        const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...from });
         const page = await limited(0, (limits) => client.send(command, limits));
         const infos = (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }) => ({
           key: Key.slice(prefix.length).replaceAll('!', '/'),
@@ -230,31 +234,37 @@ type OpenBody = (offset: number) => Promise<ReadableStream<Uint8Array>>;
 
 /**
  * Returns the `size` bytes of `first` as a stream that fails rather than ends early. If the body is interrupted,
- * requests the rest. Reads only as fast as it is read.
+ * requests the rest. Reads only as fast as it is read. `onEnd`: called if it ends early, as the answer has begun and
+ * cannot say why.
  * @throws {AppError} `unavailable` if that is not its size.
  */
 function wholeBody(
   first: { stream: ReadableStream<Uint8Array>; size: number },
   size: number,
   reopen: OpenBody,
+  onEnd: (cause: unknown) => void,
 ): ReadableStream<Uint8Array> {
   let reader = first.stream.getReader();
   if (first.size !== size) {
     reader.cancel().catch(() => {});
-    throw new AppError('unavailable', inEnglish('The file of this image is damaged.'), { lasting: true });
+    const cause = new Error(`the object has ${first.size} bytes instead of ${size}`);
+    const said = inEnglish('The file of this image is damaged.');
+    throw new AppError('unavailable', said, { lasting: true, cause });
   }
   let offset = 0;
   let resumes = 0;
+  let left = false;
 
   async function nextChunk(): Promise<Uint8Array> {
     for (;;) {
       try {
+        if (left) throw new Error('the client has left');
         const { value } = await within(IDLE_MS, reader.read(), 'the S3 server stopped sending');
         if (value && offset + value.length <= size) return value;
         throw new Error(value ? 'the body is longer than announced' : 'the body was truncated');
       } catch (error) {
         reader.cancel().catch(() => {});
-        if (resumes++ >= MAX_RESUMES) throw translate(error);
+        if (left || resumes++ >= MAX_RESUMES) throw translate(error);
         reader = (await reopen(offset)).getReader();
       }
     }
@@ -264,7 +274,10 @@ function wholeBody(
     {
       async pull(controller) {
         if (offset < size) {
-          const chunk = await nextChunk();
+          const chunk = await nextChunk().catch((error: Error) => {
+            if (!left) onEnd(error.cause ?? error);
+            throw error;
+          });
           offset += chunk.length;
           controller.enqueue(chunk);
         }
@@ -273,7 +286,10 @@ function wholeBody(
           reader.cancel().catch(() => {});
         }
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel(reason) {
+        left = true;
+        return reader.cancel(reason);
+      },
     },
     { highWaterMark: 0 },
   );

@@ -1,5 +1,5 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
-import { AppError } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
 
 const RETRY_AFTER_MS = 2000;
 
@@ -30,12 +30,19 @@ export function statusOf(error: unknown): number {
 /** Returns `storage_full` or `unavailable` with a message for the caller. The server's own message is only logged. */
 export function translate(error: unknown): unknown {
   if (error instanceof AppError || isLocal(error)) return error;
-  if (error instanceof S3ServiceException) {
-    const full = FULL.test(error.name) || error.$metadata.httpStatusCode === 507;
-    if (full) return new AppError('storage_full', 'The image storage is full.', { cause: error });
-  }
-  const message = 'The image storage does not respond. Try again in a few seconds.';
-  return new AppError('unavailable', message, { cause: inWords(error), retryAfterMs: RETRY_AFTER_MS });
+  if (statusOf(error) === 507 || (error instanceof S3ServiceException && FULL.test(error.name)))
+    return new AppError('storage_full', 'The image storage is full.', { cause: error });
+  const fault = `${answerOf(error)}. Try again in a few seconds`;
+  const options = { cause: inWords(error), retryAfterMs: RETRY_AFTER_MS };
+  return new AppError('unavailable', message('The image storage {fault}.', { fault }), options);
+}
+
+/** Names the answer by its status and, if it is that of an S3 server, its code. */
+function answerOf(error: unknown): string {
+  const status = statusOf(error);
+  if (status === 0) return 'does not respond';
+  const { name } = error as S3ServiceException;
+  return `answers ${status}${/^[A-Z]\w{0,63}$/.test(name) ? ` ${name}` : ''}`;
 }
 
 /** Explains what the operator can fix. */

@@ -8,10 +8,12 @@ import { socketPath, urlOf } from '../start/listen.ts';
 import { CommandError, OutputFault, usageError } from './exit.ts';
 import { value } from './options.ts';
 
-/** Where a server with these settings listens, so that no other gets their token: a URL, or `unix:` and a path. */
-function ownUrl({ HOST, PORT }: Environment): string {
-  const { HOST: hostname, PORT: port } = parseConfig({ HOST, PORT });
-  return socketPath(hostname) === null ? urlOf({ hostname, port }) : hostname;
+type BasePath = 'IMAGE_BASE_PATH' | 'PROXY_BASE_PATH';
+
+/** Where a service with these settings listens, so that no other gets their token: a URL, or `unix:` and a path. */
+function ownUrl(name: BasePath, { HOST, PORT, [name]: base }: Environment): string {
+  const { HOST: hostname, PORT: port, [name]: path } = parseConfig({ HOST, PORT, [name]: base });
+  return socketPath(hostname) === null ? urlOf({ hostname, port }) + path : hostname;
 }
 
 /** Maximum length of an answer that is read into memory. The longest is a job with ten thousand lists. */
@@ -23,7 +25,7 @@ const SILENCE_MS = 60_000;
 
 /** The options of all commands that call a server. */
 export const serverOptions = {
-  url: value('URL', text(undefined, 'Base URL of the server. [PICPOOL_URL, else that of HOST and PORT]')),
+  url: value('URL', text(undefined, 'Base URL of the server. [PICPOOL_URL, else that of the settings]')),
 };
 
 export interface Call {
@@ -63,10 +65,14 @@ export interface Client {
 
 /**
  * Sends `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, with every call, to this server alone: redirects are refused. The token
- * never comes from the command line, which other users can see.
+ * never comes from the command line, which other users can see. `service`: whose path the URL of these settings has.
  */
-export function createClient(given: string | undefined, env: Environment): Client {
-  const url = (given ?? (env.PICPOOL_URL?.trim() || ownUrl(env))).replace(/(?<!\/)\/+$/, '');
+export function createClient(
+  given: string | undefined,
+  env: Environment,
+  service: BasePath = 'IMAGE_BASE_PATH',
+): Client {
+  const url = (given ?? (env.PICPOOL_URL?.trim() || ownUrl(service, env))).replace(/(?<!\/)\/+$/, '');
   const shown = masked('PICPOOL_URL', url);
   const socket = socketPath(url);
   if (socket === null && !(/^https?:\/\//.test(url) && URL.canParse(url))) {

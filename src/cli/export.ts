@@ -33,7 +33,8 @@ ADMIN_TOKEN, the list includes proxies that need a login, with the login.
     if (maxLatencyMs !== undefined) parameters.set('max_latency_ms', String(Math.ceil(maxLatencyMs)));
     if (maxAgeMs !== undefined) parameters.set('max_age', String(Math.ceil(maxAgeMs / 1000)));
     const mediaType = MEDIA_TYPES[parameters.get('format') ?? ''] ?? 'text/plain';
-    const answer = await createClient(url, env).open(`/api/export?${parameters}`, mediaType);
+    const client = createClient(url, env, 'PROXY_BASE_PATH');
+    const answer = await client.open(`/api/export?${parameters}`, mediaType);
     try {
       const isJson = mediaType === MEDIA_TYPES.json;
       let last = isJson ? '' : '\n';

@@ -22,7 +22,7 @@ Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
   options: serverOptions,
 
   async run({ options, env, terminal }) {
-    const client = createClient(options.url, env);
+    const client = createClient(options.url, env, 'PROXY_BASE_PATH');
     const begun = (await client.ask('POST', '/api/refresh', { job: 'object' })).job as Job;
     if (begun.state === 'done') {
       terminal.say(

@@ -4,6 +4,7 @@ import { openStores, type Stores } from '../../adapters/open.ts';
 import { adapterOf } from '../../adapters/registry.ts';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { text } from '../config-values.ts';
+import { withCause } from '../errors.ts';
 import { IDENTITY_STATE } from '../image/maintenance/store-identity.ts';
 import { slices } from '../lib/batches.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -49,7 +50,9 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
   options: {
     at: value('NAME', text(undefined, 'Restores this backup instead of the latest.')),
     log: values('FILE', text(undefined, 'A log of the server, oldest first.')),
-    list: flag('Only prints the names of the backups in TARGET, the latest first.'),
+    list: flag(
+      'Only names the backups in TARGET, the latest first, and the faults of those since the last good one.',
+    ),
     verify: flag('Also compares the SHA-256 of files that are already there, and copies those that differ.'),
   },
 
@@ -61,6 +64,15 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
     const backups = backupsIn((await filesIn(blobs)).keys());
     if (options.list && backups.length > 0) {
       await terminal.print(backups.map(({ name }) => `${name}\n`).join(''));
+      await withWorkFolder(config.DATA_DIR, async (folder) => {
+        for (const backup of backups) {
+          const opened = openBackup({ url: place, blobs }, backup, { ...opening, folder });
+          const fault = await opened.then(({ state, close }) => state.get(FAULT).finally(close), withCause);
+          // Each is as large as all records, and there may be hundreds.
+          if (fault === null) break;
+          terminal.say(`${backup.name}: ${fault}`);
+        }
+      });
       return EXIT.done;
     }
     const backup = options.at === undefined ? backups[0] : backups.find(({ name }) => name === options.at);
@@ -144,7 +156,7 @@ function saidOf(
 ): string {
   if (gone === null) return 'the records were there and know what was deleted and blocked';
   if (logs === 0) return 'without --log, what was deleted or blocked since is back';
-  const skipped = hidden > 0 ? `, ${countOf(hidden, 'block')} of hidden addresses skipped` : '';
+  const skipped = hidden.size > 0 ? `, ${countOf(hidden.size, 'block')} of hidden addresses skipped` : '';
   const revoked = gone.tokens > 0 ? `, ${countOf(gone.tokens, 'token')} revoked` : '';
   return `${countOf(gone.images, 'image')} left out${revoked} and ${countOf(gone.blocks, 'block')} repeated${skipped}, as ${countOf(logs, 'log')} said, from ${first} to ${last}`;
 }

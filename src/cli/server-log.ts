@@ -42,8 +42,8 @@ export interface Told {
   revoked: Map<string, string>;
   /** The latest about each block, by its JSON; `null`: it was lifted. */
   blocks: Map<string, { block: Block; reason: string | null; time: string }>;
-  /** Blocks that cannot be told, because `LOG_ADDRESSES` hides the network. */
-  hidden: number;
+  /** Blocks that cannot be told, because `LOG_ADDRESSES` hides the network, by what is left of them. */
+  hidden: Set<string>;
   /** When the first and the last line were written, as ISO 8601. */
   first: string;
   last: string;
@@ -57,7 +57,7 @@ export interface Told {
 export async function readServerLogs(paths: readonly string[], since: string): Promise<Told> {
   const told: Told = {
     ...{ removed: new Set(), albums: new Set(), revoked: new Map(), blocks: new Map() },
-    ...{ hidden: 0, first: '9', last: '' },
+    ...{ hidden: new Set(), first: '9', last: '' },
   };
   /** By their IDs. */
   const acts = new Map<unknown, Record<string, unknown>>();
@@ -117,7 +117,7 @@ function note(
     if (typeof id === 'string' && ID_PATTERN.test(id)) removed.add(id);
   } else if (message === 'block added' || message === 'block removed') {
     const values = { network: facts.peer, hash: facts.hash, phash: facts.phash };
-    if (Object.values(values).every((value) => value === undefined)) told.hidden++;
+    if (Object.values(values).every((value) => value === undefined)) told.hidden.add(json);
     for (const [name, value] of Object.entries(values)) {
       if (value !== undefined)
         noteBlock({ name, value, reason: message === 'block added' ? (reason ?? '') : null, time }, told);
@@ -132,7 +132,7 @@ function noteBlock(
   told: Told,
 ): void {
   if (typeof value !== 'string' || !Object.hasOwn(BLOCKED, name) || !BLOCKED[name as keyof Block](value)) {
-    told.hidden++;
+    told.hidden.add(`${time} ${value}`);
     return;
   }
   const block = { [name]: value };

@@ -32,7 +32,9 @@ export async function withStores<T>(
     runtime,
     credentials: credentialsOf(config),
   });
-  const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
+  // Where in the program it failed tells nothing to the user of a command.
+  const write = (line: string) => terminal.say(line.replaceAll(/\n {4}at .*/g, ''));
+  const log = createLogger({ level: 'warn', format: 'pretty', write, now: Date.now });
   try {
     await requireUsed(stores, config.METADATA_URL);
     await refuseMoved(stores.state);

@@ -1,5 +1,6 @@
 import { resolve as absolute } from 'node:path';
 import { AppError, message } from '../errors.ts';
+import { storing } from '../lib/storage-full.ts';
 import { countFrames } from './convert/frames.ts';
 import { readHeader } from './convert/header.ts';
 import { checkLimits } from './convert/limits.ts';
@@ -11,6 +12,7 @@ import { type PoolCounts, type PoolOptions, ProcessPool } from './workers/pool.t
 import type { JobLimits } from './workers/pooled-worker.ts';
 import { type Budget, createPrices, type Estimate } from './workers/price.ts';
 import type { Converted, ConvertJob, InputLimits } from './workers/protocol.ts';
+import { FULL } from './workers/workspace.ts';
 
 export type { Converted, ConvertJob } from './workers/protocol.ts';
 
@@ -82,7 +84,7 @@ export function createCodec(options: CodecOptions) {
 
   async function convert(job: ConvertJob, { client, purpose = 'upload', signal }: Order): Promise<Converted> {
     signal?.throwIfAborted();
-    const estimate = await examine(job, limits);
+    const estimate = await storing(examine(job, limits), FULL);
     const price = prices.of(estimate, client);
     signal?.throwIfAborted();
     admit(client, price);

@@ -1,7 +1,9 @@
 import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
+import { AppError } from '../errors.ts';
 import { writeNote } from '../image/maintenance/note.ts';
 import type { BlobStore } from '../image/store.ts';
 import { cachedFor } from '../lib/answer-cache.ts';
+import type { Log } from '../lib/logger.ts';
 import type { StateStore } from '../lib/state.ts';
 import { type Finding, type FindingSource, warn } from './finding.ts';
 
@@ -29,7 +31,7 @@ export function recordSources(
   needed?: string,
 ): FindingSource[] {
   return [
-    answering('The record store does not respond.', () => state.get(STATE), needed),
+    answering('The record store cannot be read.', () => state.get(STATE), needed),
     answering(
       'The record store is not writable.',
       // A full store lets values be replaced, which removals need, but none be added.
@@ -46,7 +48,7 @@ export function fileSources(blobs: BlobStore, folder: string, needed: string): F
   return [
     // Not `stat`, which cannot tell a missing bucket from a missing file.
     answering(
-      'The image store does not respond.',
+      'The image store cannot be read.',
       cachedFor(FILES_READABLE_MS, monotonic, () => blobs.get(STATE)),
       needed,
     ),
@@ -63,6 +65,29 @@ export function fileSources(blobs: BlobStore, folder: string, needed: string): F
 export function answering(text: string, check: () => Promise<unknown>, needed?: string): FindingSource {
   const silence: Finding = { level: needed === undefined ? 'warn' : 'fail', about: needed, text };
   return { silence, look: () => check().then(() => []) };
+}
+
+/** Returns the source with the reason for which it does not work, and logs when that changes: callers are not shown the cause. */
+export function explained({ silence, look }: FindingSource, log: Log): FindingSource {
+  let known = '';
+  return {
+    silence,
+    look: () =>
+      look().then(
+        (found) => {
+          if (known !== '') log('info', 'no longer degraded', { finding: silence.text });
+          known = '';
+          return found;
+        },
+        (error: unknown) => {
+          const { message, cause = error } = error instanceof AppError ? error : { message: '' };
+          const text = `${silence.text} ${message}`.trim();
+          if (text !== known) log('warn', 'degraded', { finding: silence.text, cause });
+          known = text;
+          return [{ ...silence, text }];
+        },
+      ),
+  };
 }
 
 /** Returns what is wrong with the records of a kind. */

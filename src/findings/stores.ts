@@ -43,7 +43,8 @@ export async function checkRecords(patient: Patient): Promise<readonly Finding[]
   if (file !== null && (await freeBytesOf(dirname(file))) < LEAST_FREE)
     return [fail(`${shown}: The disk of the database is full.`, MORE_SPACE)];
   return examineStores(patient, shown, advice, async ({ state, proxies, images, condition }) => {
-    await state.set(NOTE, new Date().toISOString());
+    // Unlike `set`, it fails while a Redis takes only what a removal needs.
+    await state.getOrSet(NOTE, new Date().toISOString());
     // A store that no server has used stays as it was.
     await state.remove(NOTE);
     const [pool, host] = [await proxies.summary(), await images.summary()];

@@ -17,6 +17,19 @@ export function storageFull(cause: unknown, message: Said): unknown {
   return code === 'ENOSPC' || code === 'EDQUOT' ? new AppError('storage_full', message, { cause }) : cause;
 }
 
+/**
+ * Awaits file operations. Rejects like `storageFull`, and with `unavailable` if the system refuses for another reason:
+ * rights, open files, a broken disk.
+ */
+export async function storing<T>(work: Promise<T>, full: Said): Promise<T> {
+  return work.catch((cause: unknown) => {
+    const known = storageFull(cause, full);
+    const isOfSystem = cause instanceof Error && 'code' in cause && /^E[A-Z0-9]+$/.test(String(cause.code));
+    if (known instanceof AppError || !isOfSystem) throw known;
+    throw new AppError('unavailable', 'The image files cannot be read or written.', { cause });
+  });
+}
+
 /** Reports whether a store refused something because it is full. */
 export const isStorageFull = (error: unknown) => error instanceof AppError && error.code === 'storage_full';
 

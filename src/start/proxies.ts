@@ -67,7 +67,8 @@ export async function startProxies(parts: Parts): Promise<RunningFeature> {
           return conditionFindings(stores.condition, 'proxy');
         },
       },
-      ...recordSources(state),
+      // The image host asks the same, and cannot work without.
+      ...(config.SERVICES.includes('image') ? [] : recordSources(state)),
     ],
     endStreams: service.endStreams,
     begin() {

@@ -291,6 +291,34 @@ test('each step keeps everything that the previous version uses, and requires no
   });
 });
 
+test('a server that has become read-only says so to all who wait and is not asked all the time, and one that hung keeps no connection that was left', async () => {
+  const url = new URL(server.url);
+  url.pathname = '/readonly';
+  await withConnection(server.url, async ({ ask }) => {
+    await ask('never', 'CREATE DATABASE readonly');
+    await ask('never', 'ALTER DATABASE readonly SET default_transaction_read_only = on');
+    await withConnection(url.href, async (connection) => {
+      const said = 'The database is read-only. Try again in a few seconds.';
+      const writes = Array.from({ length: 24 }, () => connection.ask('never', 'CREATE TABLE none ()'));
+      const ends = await Promise.allSettled(writes);
+      expect(ends.map((end) => end.status === 'rejected' && end.reason.message)).toEqual(
+        Array(24).fill(said),
+      );
+    });
+    const begun = `SELECT sessions FROM pg_stat_database WHERE datname = 'readonly'`;
+    expect((await ask<{ sessions: number }>('safe', begun))[0]?.sessions).toBeLessThan(100);
+    await withConnection(url.href, async (connection) => {
+      server.pause();
+      await Promise.allSettled(
+        Array.from({ length: 24 }, () => connection.ask('never', 'SELECT pg_sleep(1)')),
+      );
+      server.resume();
+    });
+    const left = `SELECT 1 FROM pg_stat_activity WHERE datname = 'readonly'`;
+    await until(async () => (await ask('safe', left)).length === 0, 5000);
+  });
+});
+
 test('text is ordered by bytes, by the collation of its columns except on CockroachDB', async () => {
   const collated = async (answer?: string) => {
     const url = withSchema(server.url);

@@ -42,6 +42,10 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}, part
       'GET /away',
       throwing(new AppError('unavailable', inEnglish('The store is away.'), { retryAfterMs: 2500 })),
     ),
+    route(
+      'GET /full',
+      throwing(new AppError('storage_full', 'The image storage is full.', { cause: new Error('disk') })),
+    ),
     route('GET /own', () => new Response('', { headers: { 'referrer-policy': 'origin' } })),
     route('GET /spoken', throwing(new AppError('not_found', inEnglish('There is no such thing.'))), {
       dialect: () => ({ refusal: ({ error, status }) => ({ status, body: { said: error } }) }),
@@ -144,7 +148,8 @@ describe('the error envelope', () => {
     expect((await send('/crowded')).status).toBe(503);
     expect(failures()).toEqual([]);
     expect((await send('/away')).status).toBe(503);
-    expect(failures()).toEqual(['request failed AppError: The store is away.']);
+    expect((await send('/full')).status).toBe(507);
+    expect(failures()).toEqual(['request failed AppError: The store is away.', 'request failed Error: disk']);
   });
 
   test('503 says when to come back', async () => {

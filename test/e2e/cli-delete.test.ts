@@ -397,7 +397,8 @@ test('a server of another version that leaves out a link costs no delete token',
   ));
 
 test('without a URL, commands ask the server that the settings describe, and no other', async () => {
-  const client = (env: Environment) => createClient(undefined, env);
+  const client = (env: Environment, ...service: ['PROXY_BASE_PATH'?]) =>
+    createClient(undefined, env, ...service);
   const own = { HOST: '::1', PORT: ' 8080 ' };
   const urls = [{}, { PORT: '8080' }, own, { ...own, PICPOOL_URL: 'http://other/' }].map(
     (env) => client(env).url,
@@ -408,6 +409,9 @@ test('without a URL, commands ask the server that the settings describe, and no 
     'http://[::1]:8080',
     'http://other',
   ]);
+  const paths = { IMAGE_BASE_PATH: '/img', PROXY_BASE_PATH: '/pool' };
+  expect(client(paths).url).toBe('http://localhost:3000/img');
+  expect(client(paths, 'PROXY_BASE_PATH').url).toBe('http://localhost:3000/pool');
   expect(() => client({ PORT: 'x' })).toThrow('PORT must be');
   const atSocket = client({ HOST: 'unix:/run/picpool.sock' });
   await expect(atSocket.ask('POST', '/api/cleanup', {})).rejects.toThrow('--url or PICPOOL_URL');

@@ -35,7 +35,10 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
         /^[0-9a-f]{12} {2}upload {3}\S+ \S+ {2}laptop {2}rate 60\/0.4s {2}quota 1 GiB\/365d {2}unused\n$/,
       );
       expect(listed.stdout).not.toContain(made.stdout.trim());
-      expect((await cli(['token', 'revoke', 'laptop'], { env })).code).toBe(0);
+      const untold = { ...env, AUDIT_LOG: join(folder, 'none', 'acts') };
+      const revoked = await cli(['token', 'revoke', 'laptop'], { env: untold });
+      expect([revoked.code, revoked.stderr.split('\n').length]).toEqual([0, 3]);
+      expect(revoked.stderr).toMatch(/ENOENT.*\n.* is revoked/);
       expect((await cli(['token', 'list'], { env })).stdout).toBe('');
       const gone = await cli(['token', 'revoke', 'laptop'], { env });
       expect([gone.code, gone.stderr]).toEqual([1, 'picpool: There is no token named laptop.\n']);

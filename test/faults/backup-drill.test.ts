@@ -241,8 +241,9 @@ test('records that are lost, or of a prefix that no server uses, take the place 
   await onDisk.lose.records();
   expect(await (await begin()).stop()).toBe(0);
   expect(await backup(onDisk.env)).toEqual([1, expect.stringContaining('no older one was removed')]);
-  const { stdout } = await cli(['restore', target, '--list'], { env: onDisk.env });
-  const [latest = '', , first = ''] = stdout.trim().split('\n');
+  const { stdout, stderr } = await cli(['restore', target, '--list'], { env: onDisk.env });
+  const [latest = '', second = '', first = ''] = stdout.trim().split('\n');
+  expect(stderr.split('\n').map((text) => text.split(': ')[0])).toEqual([latest, second, '']);
   await onDisk.lose.records();
   const restore = (...at: string[]) => cli(['restore', target, ...at], { env: onDisk.env });
   expect([(await restore()).code, (await restore()).stderr]).toEqual([1, expect.stringContaining(latest)]);

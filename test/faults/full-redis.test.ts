@@ -19,14 +19,14 @@ const folder = await sharedFolder();
 
 test('while Redis is at its limit of memory, uploads get 507, views are counted, and users, moderators and the cleanup can act', async () => {
   const port = Number(new URL(redis.url).port);
-  const acts = join(folder, 'acts.jsonl');
+  const [acts, log] = [join(folder, 'acts.jsonl'), join(folder, 'full.log')];
   const settings = {
     METADATA_URL: redis.url,
     IMAGE_RETENTION: '1s',
     ADMIN_TOKEN: 'the-administrator',
     AUDIT_LOG: acts,
   };
-  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', ...settings });
+  const server = await startServer('bun', { ...QUIET, ...settings }, undefined, logInto(log));
   const headers = { authorization: 'Bearer the-administrator', 'content-type': 'application/json' };
   try {
     const { id } = await upload(server);
@@ -52,6 +52,7 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     );
     const doctor = await cli(['doctor', '--offline'], { env: { ...QUIET, METADATA_URL: redis.url } });
     expect(doctor.stdout).toMatch(/FAIL +record store .*is full\..*\n +Give it more space/);
+    expect((await readFile(log, 'utf8')).match(/degraded.*not writable/g)).toHaveLength(1);
     expect((await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
     expect((await fetch(rawUrl)).status).toBe(200);
     expect((await fetch(`${server.url}/i/${seen.id}`)).status).toBe(200);
@@ -63,8 +64,8 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     expect((await fetch(`${server.url}/api/image/${shown.id}`, hide)).status).toBe(200);
     const told = (await readFile(acts, 'utf8')).split('\n').filter((line) => line.includes('192.0.2.1'));
     expect(told.map((line) => JSON.parse(line).what)).toEqual(['block.add', 'block.remove']);
-    const log = await (await fetch(`${server.url}/api/admin/log`, { headers })).text();
-    for (const subject of ['network 192.0.2.1', `image ${id}`]) expect(log).toContain(subject);
+    const listed = await (await fetch(`${server.url}/api/admin/log`, { headers })).text();
+    for (const subject of ['network 192.0.2.1', `image ${id}`]) expect(listed).toContain(subject);
     // Otherwise other copies would take it for idle.
     await until(async () => {
       const at = await command(port, 'ZSCORE', '{picpool:images}:idle', seen.id);

@@ -96,6 +96,22 @@ test('user, password and database of the URL are used, and a wrong password is u
   await copy.state.set('a', 'elsewhere');
   expect(await copy.state.get('a')).toBe('elsewhere');
   expect(await one.state.get('a')).toBeNull();
+  const refusal = {
+    message: 'The database refuses the credentials of this server.',
+    retryAfterMs: undefined,
+  };
+  const says = (text: string) => ({ ...refusal, cause: { message: expect.stringContaining(text) } });
+  await admin('ACL', 'SETUSER', 'pic', '-@scripting');
+  await expect(copy.state.set('a', 'b')).rejects.toMatchObject(says('NOPERM'));
+  await admin('ACL', 'SETUSER', 'pic', '+@all', '<p@ss/w:rd', '>another');
+  await admin('CLIENT', 'KILL', 'USER', 'pic');
+  await until(() =>
+    copy.state.get('a').then(
+      () => false,
+      ({ cause }) => /WRONGPASS/.test(cause),
+    ),
+  );
+  await expect(copy.state.get('a')).rejects.toMatchObject(says('WRONGPASS'));
   await copy.close();
   await expect(openStores(`redis://pic:wrong@${host}`)).rejects.toMatchObject({ code: 'unavailable' });
 });

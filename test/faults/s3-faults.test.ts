@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { createS3Blobs } from '../../adapters/s3/blobs.ts';
 import type { BlobStore } from '../../src/image/store.ts';
 import { type Fault, type FaultProxy, s3Error, startFaultProxy } from '../support/servers/fault-proxy.ts';
@@ -14,12 +15,13 @@ const CONTENT = Uint8Array.from({ length: 3_000_000 }, (_, index) => (index * 31
 let server: Awaited<ReturnType<typeof startS3>>;
 let proxy: FaultProxy;
 let blobs: BlobStore;
+const log: unknown[] = [];
 
 beforeAll(async () => {
   server = await startS3();
   proxy = await startFaultProxy(server.endpoint);
   const url = `s3://bucket/faults?endpoint=${proxy.url}&path_style=true`;
-  blobs = createS3Blobs(url, S3_CREDENTIALS);
+  blobs = createS3Blobs(url, S3_CREDENTIALS, (...line) => log.push(line));
 });
 beforeEach(() => put('a.png', CONTENT));
 afterEach(() => {
@@ -94,9 +96,43 @@ test('a body that is cut is continued where it broke off, in a range too', async
   expect(await bytesOf('a.png', { start: 500, end: 900_500 })).toEqual(CONTENT.subarray(500, 900_500));
 });
 
-test('a body that is cut again and again ends in an error, never early', async () => {
+test('a body that is cut again and again ends in an error, never early, and the log says so', async () => {
   proxy.fault = () => ({ cutAfterBytes: 1000 });
   await expect(bytesOf('a.png')).rejects.toMatchObject({ code: 'unavailable' });
+  expect(log.splice(0)).toEqual([
+    ['error', 'file of an image broke off', { key: 'a.png', cause: expect.any(Error) }],
+  ]);
+});
+
+test('a client that leaves while the server is silent leaves no connection and no word in the log, and nothing is asked for it', async () => {
+  const closed = Promise.withResolvers<void>();
+  proxy.fault = ({ socket }) => {
+    socket.once('close', () => closed.resolve());
+    return { cutAfterBytes: 1000, stalls: true };
+  };
+  const asked = proxy.count;
+  const reader = ((await blobs.get('a.png')) as ReadableStream).getReader();
+  await reader.read();
+  await setImmediate();
+  const next = reader.read();
+  proxy.fault = () => s3Error(400, 'ExpiredToken');
+  await reader.cancel();
+  expect((await next).done).toBe(true);
+  await closed.promise;
+  await expect(blobs.stat('a.png')).rejects.toThrow('400');
+  expect([proxy.count - asked, log]).toEqual([2, []]);
+});
+
+test('an answer names what the server said, and a file of another size both sizes', async () => {
+  const said = (call: Promise<unknown>) => call.catch((error) => [error.message, error.cause?.message]);
+  const other = said(blobs.get('a.png', undefined, 4));
+  expect(await other).toEqual([
+    'The file of this image is damaged.',
+    'the object has 3000000 bytes instead of 4',
+  ]);
+  proxy.fault = () => s3Error(400, 'ExpiredToken');
+  const expired = 'The image storage answers 400 ExpiredToken. Try again in a few seconds.';
+  expect(await said(blobs.get('a.png'))).toEqual([expired, 'ExpiredToken']);
 });
 
 test('a blob that was replaced while its body was cut is not mixed with the new one', async () => {

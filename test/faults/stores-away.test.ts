@@ -91,7 +91,9 @@ test.concurrent.skipIf(absent('versitygw'))(
       expect((await fetch(`${first.url}/api/v1/proxies`)).status).toBe(200);
       const { status, degraded } = await readiness(first);
       expect(status).toBe(200);
-      expect(degraded).toContain('The image store does not respond.');
+      expect(degraded).toContain(
+        'The image store cannot be read. The image storage does not respond. Try again in a few seconds.',
+      );
       await s3.start();
       await until(() => isReady(first));
       expect((await upload(first)).status).toBe(201);

@@ -187,6 +187,11 @@ describe('damage', () => {
     expect((await bench.convert(stray)).width).toBe(96);
   });
 
+  test('a file that the system does not open makes its conversion unavailable', async () => {
+    const away = bench.convert(await privatePhoto('jpeg'), { input: `${import.meta.path}/none` });
+    await expect(away).rejects.toMatchObject({ code: 'unavailable', cause: { code: 'ENOTDIR' } });
+  });
+
   const names = { jpeg: 'JPEG', png: 'PNG', webp: 'WebP', avif: 'AVIF', tiff: 'TIFF' } as const;
   for (const [format, name] of Object.entries(names) as [keyof typeof names, string][]) {
     test(`half a ${format} is refused by its name`, async () => {

@@ -259,6 +259,12 @@ describe('limits', () => {
   });
 });
 
+test('a folder that takes no file makes uploads unavailable', async () => {
+  const message = 'The image files cannot be read or written.';
+  const attempt = receive(request(form(file())), { folder: import.meta.path });
+  await expectRefused(attempt, { code: 'unavailable', message, cause: { code: 'ENOTDIR' } });
+});
+
 test('a client that hangs up in mid-body leaves no file', async () => {
   const outcome = Promise.withResolvers<unknown>();
   const begun = Promise.withResolvers<void>();

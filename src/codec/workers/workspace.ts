@@ -2,9 +2,12 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { copyFile, link, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
-import { storageFull } from '../../lib/storage-full.ts';
+import { storing } from '../../lib/storage-full.ts';
 import { readHeader } from '../convert/header.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
+
+/** What callers are told if the disk is full. */
+export const FULL = 'There is no space left to convert the image.';
 
 export function createWorkspace(folder: string) {
   const [given, made] = [join(folder, 'given'), join(folder, 'made')];
@@ -18,8 +21,11 @@ export function createWorkspace(folder: string) {
     /** Places the input of a job there. Returns the job with the paths as the worker sees them. */
     async load(job: ConvertJob): Promise<ConvertJob> {
       // The file is on another file system, or one without links: copy it.
-      await storing(link(job.input, input).catch(() => copyFile(job.input, input)));
-      await storing(writeFile(output, '', { flag: 'wx', mode: 0o600 }));
+      await storing(
+        link(job.input, input).catch(() => copyFile(job.input, input)),
+        FULL,
+      );
+      await storing(writeFile(output, '', { flag: 'wx', mode: 0o600 }), FULL);
       return { ...job, input, output };
     },
 
@@ -28,13 +34,12 @@ export function createWorkspace(folder: string) {
      * not what the worker says.
      */
     async unload(job: ConvertJob, { format, size }: Converted): Promise<void> {
-      const found = await lstat(output);
-      const header = await readHeader(output);
+      const [found, header] = await storing(Promise.all([lstat(output), readHeader(output)]), FULL);
       const kind = header?.kind === 'heif' ? 'avif' : header?.kind;
       if (!found.isFile() || found.size !== size || kind !== format) {
         throw new Error('conversion failed: the result is not what the worker says');
       }
-      await storing(copyFile(output, job.output));
+      await storing(copyFile(output, job.output), FULL);
     },
 
     /** Removes the files of the last job. */
@@ -81,10 +86,4 @@ function isRunning(pid: number): boolean {
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
-
-async function storing(work: Promise<void>): Promise<void> {
-  await work.catch((cause) => {
-    throw storageFull(cause, 'There is no space left to convert the image.');
-  });
 }

@@ -1,7 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { storageFull } from '../../lib/storage-full.ts';
+import { storing } from '../../lib/storage-full.ts';
+
+const FULL = 'There is no space left for the upload.';
 
 /** A finished temporary file. */
 export interface Written {
@@ -19,16 +21,16 @@ export function temporaryPath(folder: string): string {
 
 /**
  * Writes a new file that only this user can read, chunk by chunk. The folder is created with mode 0700 if it is
- * missing. Rejects with `storage_full`, or like the chunks; a part of the file may remain then.
+ * missing. Rejects with `storage_full` or `unavailable`, or like the chunks; a part of the file may remain then.
  */
 export async function writeTemporary(path: string, pieces: AsyncIterable<Uint8Array>): Promise<Written> {
   let size = 0;
   const hash = createHash('sha256');
-  const file = await create(path);
+  const file = await storing(create(path), FULL);
   try {
     for await (const piece of pieces) {
       hash.update(piece);
-      size += await append(file, piece);
+      size += await storing(append(file, piece), FULL);
     }
   } finally {
     await file.close();
@@ -37,21 +39,16 @@ export async function writeTemporary(path: string, pieces: AsyncIterable<Uint8Ar
 }
 
 async function create(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'wx', 0o600);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  const made = () => open(path, 'wx', 0o600);
+  return made().catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    return open(path, 'wx', 0o600);
-  }
+    return made();
+  });
 }
 
 async function append(file: FileHandle, piece: Uint8Array): Promise<number> {
-  try {
-    let written = 0;
-    while (written < piece.byteLength) written += (await file.write(piece, written)).bytesWritten;
-    return written;
-  } catch (cause) {
-    throw storageFull(cause, 'There is no space left for the upload.');
-  }
+  let written = 0;
+  while (written < piece.byteLength) written += (await file.write(piece, written)).bytesWritten;
+  return written;
 }

@@ -80,7 +80,8 @@ export async function receiveUpload(
   });
   const { paths, store } = createStore(limits, shape);
   const dispose = async () => {
-    await Promise.all(paths.map((path) => rm(path, { force: true })));
+    // The sweep removes what stays. That this failed must not hide why the upload did.
+    await Promise.allSettled(paths.map((path) => rm(path, { force: true })));
   };
   try {
     const { files, fields } = isForm

@@ -2,12 +2,12 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { listening, stopperOf } from './listening.ts';
 
 /**
- * What a fault proxy does with a request: answer with a status, cut the body after some bytes, stay silent, or pass
- * it on.
+ * What a fault proxy does with a request: answer with a status, cut the body after some bytes or send no more of it,
+ * stay silent, or pass it on.
  */
 export type Fault =
   | { status: number; body: string; location?: string }
-  | { cutAfterBytes: number }
+  | { cutAfterBytes: number; stalls?: boolean }
   | 'silence'
   | null;
 
@@ -38,21 +38,24 @@ export async function startFaultProxy(target: string) {
       incoming.once('end', () => outgoing.writeHead(status, headers).end(body));
       return;
     }
-    forward(incoming, outgoing, fault?.cutAfterBytes ?? Number.POSITIVE_INFINITY);
+    forward(incoming, outgoing, fault?.cutAfterBytes ?? Number.POSITIVE_INFINITY, fault?.stalls);
   });
 
-  function forward(incoming: IncomingMessage, outgoing: ServerResponse, limit: number): void {
+  function forward(incoming: IncomingMessage, outgoing: ServerResponse, limit: number, stalls = false): void {
     const { method, url, headers } = incoming;
     const onward = request({ hostname, port, method, path: url, headers }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       let sent = 0;
       answer.on('data', (chunk: Buffer) => {
         outgoing.write(chunk.subarray(0, Math.max(0, limit - sent)), () => {
-          if (sent >= limit) outgoing.socket?.destroy();
+          if (sent >= limit && !stalls) outgoing.socket?.destroy();
         });
         sent += chunk.length;
       });
-      answer.once('end', () => (sent < limit ? outgoing.end() : outgoing.socket?.destroy()));
+      answer.once('end', () => {
+        if (sent < limit) outgoing.end();
+        else if (!stalls) outgoing.socket?.destroy();
+      });
     });
     onward.once('error', () => outgoing.socket?.destroy());
     incoming.pipe(onward);

@@ -135,7 +135,6 @@ export const messages = {
   'The database {fault}.': '数据库暂时无法使用。',
   'The database log cannot be written to the disk.': '数据库日志无法写入磁盘。',
   'The database log cannot be opened.': '数据库日志无法打开。',
-  'The image storage does not respond. Try again in a few seconds.': '图片存储没有响应，请几秒后重试。',
   'The image storage {fault}.': '图片存储暂时无法使用。',
   'The record of this image cannot be read.': '无法读取这张图片的记录。',
   'The record of this album cannot be read.': '无法读取这个相册的记录。',
