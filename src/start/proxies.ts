@@ -69,7 +69,10 @@ export async function startProxies(parts: Parts): Promise<RunningFeature> {
       },
       ...recordSources(state),
     ],
-    endStreams: service.endStreams,
+    async drain() {
+      service.endStreams();
+      await gateway?.drain();
+    },
     begin() {
       pool.start();
       targets.start();
