@@ -3,7 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import { OwnedMap } from '../lib/owned-map.ts';
 import { NOBODY, type TcpListener, type TcpServer, type TcpSocket } from '../runtime/tcp.ts';
 import { Client, type Host, type Job } from './client.ts';
-import { type Carrier, Desk, type GatewayOptions, WAKE_MS } from './desk.ts';
+import { Desk, type GatewayOptions, WAKE_MS } from './desk.ts';
 import { sendPlain } from './plain.ts';
 import { Relay } from './relay.ts';
 import { Tunnel } from './tunnel.ts';
@@ -70,12 +70,15 @@ export class Gateway extends Desk implements Host {
     }
   }
 
-  /** Takes no more connections. Resolves when no response is on its way any more, and no tunnel has carried anything lately. */
+  /** Takes no more connections. Resolves when no client is served any more, and no tunnel has carried anything lately. */
   async drain(): Promise<void> {
     this.#close();
-    const isUnderWay = (carrier: Carrier) =>
-      !(carrier instanceof Relay) || this.options.monotonic() - carrier.movedAt < QUIET_MS;
-    while ([...this.carriers].some(isUnderWay)) await systemClock.sleep(WAKE_MS);
+    const isRecent = (at: number) => this.options.monotonic() - at < QUIET_MS;
+    const isServed = ({ serving, startedAt }: Client) => {
+      if (serving instanceof Relay) return isRecent(serving.movedAt);
+      return serving instanceof Tunnel ? isRecent(startedAt) : serving !== null;
+    };
+    while ([...this.#clients].some(isServed)) await systemClock.sleep(WAKE_MS);
   }
 
   /** Cuts all connections. */
