@@ -241,7 +241,7 @@ function createGates({ cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
 
 /** Creates the last step, which returns the cached answer, or that of the router after a wait in the queue. */
 function createDispatch({ inFlight, metrics }: AppOptions, router: Router): Step {
-  const admission = createAdmissionQueue({ metrics: metrics?.registry });
+  const admission = createAdmissionQueue(metrics?.registry);
 
   async function answerAnew({ route, request, context }: Exchange): Promise<Response> {
     const leave = inFlight?.(context.payer, route);

@@ -45,8 +45,8 @@ export interface Carrier {
   cut(idle?: boolean): void;
 }
 
-/** How often it is looked whether clients wait no longer for an upstream. */
-const WAKE_MS = 100;
+/** How often it is looked whether clients wait no longer for an upstream, and a server that stops for them. */
+export const WAKE_MS = 100;
 
 /** What serving any client needs. */
 export class Desk {

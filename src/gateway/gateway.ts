@@ -1,12 +1,16 @@
 import { canonicalAddress, clientNetwork } from '../lib/address.ts';
+import { systemClock } from '../lib/clock.ts';
 import { OwnedMap } from '../lib/owned-map.ts';
 import { NOBODY, type TcpListener, type TcpServer, type TcpSocket } from '../runtime/tcp.ts';
 import { Client, type Host, type Job } from './client.ts';
-import { Desk, type GatewayOptions } from './desk.ts';
+import { Desk, type GatewayOptions, WAKE_MS } from './desk.ts';
 import { sendPlain } from './plain.ts';
+import { Relay } from './relay.ts';
 import { Tunnel } from './tunnel.ts';
 
 const SWEEP_MS = 1_000;
+/** How long a tunnel carries nothing until a server that stops waits for it no more. Browsers keep theirs open for minutes. */
+const QUIET_MS = 3_000;
 /** How often it is looked whether the tokens of connections were revoked. */
 const REVOKED_MS = 2_000;
 /** Share of all connections whose users may be unknown. Above it, the network with most of these loses its oldest. */
@@ -64,6 +68,17 @@ export class Gateway extends Desk implements Host {
       if (this.#hostname !== null) await this.#listen(this.#hostname, port);
       throw error;
     }
+  }
+
+  /** Takes no more connections. Resolves when no client is served any more, and no tunnel has carried anything lately. */
+  async drain(): Promise<void> {
+    this.#close();
+    const isRecent = (at: number) => this.options.monotonic() - at < QUIET_MS;
+    const isServed = ({ serving, startedAt }: Client) => {
+      if (serving instanceof Relay) return isRecent(serving.movedAt);
+      return serving instanceof Tunnel ? isRecent(startedAt) : serving !== null;
+    };
+    while ([...this.#clients].some(isServed)) await systemClock.sleep(WAKE_MS);
   }
 
   /** Cuts all connections. */

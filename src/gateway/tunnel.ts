@@ -185,7 +185,7 @@ export class Tunnel implements Served {
       },
     });
     desk.carriers.add(relay);
-    client.serving = { cut: () => relay.cut() };
+    client.serving = relay;
     // Early data was sent before anything came back, and so proves nothing.
     relay.carry('up', client.inbox.remainder());
     relay.carry('down', received);

@@ -2,13 +2,6 @@ import { setImmediate } from 'node:timers';
 import { AppError, inEnglish } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
 
-interface AdmissionQueueOptions {
-  /** Number of requests that begin in one turn. */
-  perTurn?: number;
-  maxWaiting?: number;
-  metrics?: Metrics | undefined;
-}
-
 /**
  * Tells a caller that too many requests wait. It is not logged, because a flood of requests would fill the log as
  * well.
@@ -19,7 +12,7 @@ export class Overloaded extends AppError {
   }
 }
 
-/** An expensive page takes 0.3 ms, and ten times that in the first second of a process. */
+/** Number of requests that begin in one turn. An expensive page takes 0.3 ms, and ten times that in the first second of a process. */
 const PER_TURN = 4;
 /** About a second of work. Clients that would wait longer are refused. */
 const MAX_WAITING = 2000;
@@ -28,11 +21,7 @@ const MAX_WAITING = 2000;
  * Spreads expensive requests over the turns of the event loop. If hundreds arrive at once, each turn begins a few of
  * them, in order. Health checks and cached answers do not wait here, so they are at most some milliseconds away.
  */
-export function createAdmissionQueue({
-  perTurn = PER_TURN,
-  maxWaiting = MAX_WAITING,
-  metrics,
-}: AdmissionQueueOptions = {}) {
+export function createAdmissionQueue(metrics?: Metrics) {
   const waiting: (() => void)[] = [];
   /** Requests begun in this turn. */
   let begun = 0;
@@ -53,7 +42,7 @@ export function createAdmissionQueue({
 
   function turnOver(): void {
     begun = 0;
-    const now = waiting.splice(0, perTurn);
+    const now = waiting.splice(0, PER_TURN);
     if (now.length > 0) begin(now.length);
     for (const go of now) go();
   }
@@ -61,8 +50,8 @@ export function createAdmissionQueue({
   return {
     /** Resolves when the request may begin. Rejects with `Overloaded` if too many already wait. */
     async next(): Promise<void> {
-      if (begun < perTurn) return begin(1);
-      if (waiting.length < maxWaiting) return new Promise((resolve) => waiting.push(resolve));
+      if (begun < PER_TURN) return begin(1);
+      if (waiting.length < MAX_WAITING) return new Promise((resolve) => waiting.push(resolve));
       refused?.().inc();
       throw new Overloaded();
     },

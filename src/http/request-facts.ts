@@ -42,11 +42,8 @@ export class RequestFacts extends FrequentFacts {
 /** In seconds, from cached answers to conversions that time out. */
 const BUCKETS = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Returns how to count the answers of a route. */
-type RequestMeter = (route: Matched) => NonNullable<Plan['count']>;
-
-/** Counts requests by route, method and status. */
-export function createRequestMeter(metrics: Metrics): RequestMeter {
+/** Returns how to count the answers of a route: by route, method and status. */
+export function createRequestMeter(metrics: Metrics) {
   const duration = metrics.histogram(
     'picpool_http_request_duration_seconds',
     'Time from a request to the headers of its answer.',
@@ -54,7 +51,7 @@ export function createRequestMeter(metrics: Metrics): RequestMeter {
     BUCKETS,
   );
 
-  return ({ name, method }) => {
+  return ({ name, method }: Matched): NonNullable<Plan['count']> => {
     const byStatus = new Map<number, Histogram>();
     return (status, ms) => {
       let histogram = byStatus.get(status);

@@ -23,13 +23,12 @@ export interface Asked {
 interface ResponseCacheOptions {
   /** Changes with the data that the answers depend on. */
   version: () => string | Promise<string>;
-  /** Maximum length of a cached answer in characters. */
-  maxAnswerLength?: number;
   /** Maximum length of all answers together, with their URLs and `ENTRY_LENGTH` for each. */
   maxLength?: number;
 }
 
-const MAX_ANSWER_LENGTH = 256 * 1024;
+/** Maximum length of a cached answer in characters. */
+export const MAX_ANSWER_LENGTH = 256 * 1024;
 /** Clients choose URLs, so the number of answers would bound nothing: 2,000 of the longest take 500 MB. */
 const MAX_LENGTH = 32 * 1024 * 1024;
 /** What the headers of an answer take, and the place that it has here. */
@@ -50,11 +49,7 @@ type Make<A> = (asked: A) => Promise<Response>;
  * already have it get `304`. Requests that arrive while an answer is being made wait for it: otherwise, after each
  * change of the data, all clients would have the same answer made at once.
  */
-export function createResponseCache({
-  version,
-  maxAnswerLength = MAX_ANSWER_LENGTH,
-  maxLength = MAX_LENGTH,
-}: ResponseCacheOptions): AnswerCache {
+export function createResponseCache({ version, maxLength = MAX_LENGTH }: ResponseCacheOptions): AnswerCache {
   /** The oldest first. */
   const entries = new Map<string, Entry>();
   let length = 0;
@@ -78,7 +73,7 @@ export function createResponseCache({
 
   function keep(url: string, entry: Entry): void {
     forget(url);
-    if (entry.body.length > maxAnswerLength) return;
+    if (entry.body.length > MAX_ANSWER_LENGTH) return;
     entries.set(url, entry);
     length += lengthOf(url, entry);
     for (const oldest of entries.keys()) {

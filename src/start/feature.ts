@@ -35,8 +35,8 @@ export interface RunningFeature extends Feature {
   sandbox?(): Promise<string>;
   /** What moderators see of its pictures. */
   pictures?: ModeratedPictures;
-  /** Ends endless responses. */
-  endStreams?(): void;
+  /** Ends endless responses, and takes nothing new on ports of its own. Resolves when nothing is under way there any more. */
+  drain?(): Promise<void>;
   /** Starts its timers and jobs. Called once the server listens. */
   begin(): void;
   /** Stops them, and any response still being streamed. Idempotent. */
@@ -68,8 +68,8 @@ export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs:
     ): Promise<void> {
       begun = true;
       await systemClock.sleep(delayMs);
-      for (const feature of features) feature.endStreams?.();
-      await within(graceMs, server.drain()).catch(() => {});
+      const draining = features.map((feature) => feature.drain?.());
+      await within(graceMs, Promise.all([...draining, server.drain()])).catch(() => {});
       await server.close();
       await within(JOBS_MS, Promise.all(features.map((feature) => feature.stop()))).catch(() => {});
       await within(JOBS_MS, Promise.all([audit.stop(), usage.stop()])).catch(() => {});

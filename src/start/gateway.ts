@@ -128,6 +128,7 @@ export async function startServerGateway(
       onReport: (id, { ok, site: target, error }) =>
         void service.report(id, { ok, target, error }).catch(() => {}),
     }),
+    drain: () => looking.stop().then(() => gateway.drain()),
     async stop(): Promise<void> {
       await looking.stop();
       gateway.stop();

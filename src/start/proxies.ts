@@ -70,7 +70,10 @@ export async function startProxies(parts: Parts): Promise<RunningFeature> {
       // The image host asks the same, and cannot work without.
       ...(config.SERVICES.includes('image') ? [] : recordSources(state)),
     ],
-    endStreams: service.endStreams,
+    async drain() {
+      service.endStreams();
+      await gateway?.drain();
+    },
     begin() {
       pool.start();
       targets.start();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
 import { curl } from '../support/gateway/world.ts';
@@ -227,4 +228,38 @@ test('with a token of the role nobody comes in without one, from the moment on t
   const { stdout: listed } = await cli(['token', 'list'], { env });
   expect(listed).toMatch(/ reader .* used [1-9]\d* times, [\d.]+ [KMG]?B, last \d{4}-/);
   expect(listed).not.toMatch(/ other .* used/);
+}, 180_000);
+
+test('after SIGTERM nothing new comes in, what is on its way comes whole, and a quiet tunnel is not waited for', async () => {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const asked = new Set<string>();
+  async function* answer() {
+    yield 'begun, ';
+    await ended;
+    yield 'whole';
+  }
+  const fetch = ({ url }: Request) => asked.add(url) && new Response(answer());
+  const target = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch });
+  const env = { DATA_DIR: server.folder };
+  const token = (await cli(['token', 'create', 'last', '--role', 'gateway'], { env })).stdout.trim();
+  const through = ['-x', `http://user:${token}@${gateway}`];
+  // A browser keeps it open after its last answer.
+  const quiet = connect(Number(gateway.split(':')[1]), '127.0.0.1').on('error', () => {});
+  const login = `Proxy-Authorization: Basic ${btoa(`user:${token}`)}`;
+  quiet.write(
+    `CONNECT ${target.url.host} HTTP/1.1\r\n${login}\r\n\r\nGET /quiet HTTP/1.1\r\nHost: a\r\n\r\n`,
+  );
+  const pages = [['plain'], ['tunnel', '-p']].map(([path, ...how]) =>
+    curl(...through, ...how, `${target.url.href}${path}`),
+  );
+  await until(async () => asked.size === 3);
+  server.kill('SIGTERM');
+  await until(async () => (await curl(...through, world.page)).code === 7);
+  end();
+  const endedAt = performance.now();
+  for (const { out } of await Promise.all(pages)) expect(out.toString()).toBe('begun, whole');
+  expect(await server.exited).toBe(0);
+  expect(performance.now() - endedAt).toBeLessThan(20_000);
+  quiet.destroy();
+  await target.stop(true);
 }, 180_000);

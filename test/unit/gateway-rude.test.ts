@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { Relay } from '../../src/gateway/relay.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
@@ -99,6 +100,18 @@ describe.each([
     expect(await talk('greeter.example:5000', /welcome/, 'HELO')).toBe('220 welcome\r\necho HELObye');
     const strict = await start(place, { strict: true });
     expect(await talk('greeter.example:443', /welcome/, 'HELO', strict)).toBe('220 welcome\r\necho HELObye');
+  });
+
+  test('one that is to end waits for an answer that somebody waits for', async () => {
+    const proxy = createServer();
+    closers.push(() => proxy.close());
+    const gateway = await start(`127.0.0.1:${await listening(proxy)}`);
+    const answer = talk(gateway, get(1, 'Connection: close\r\n'));
+    const [upstream] = await once(proxy, 'connection');
+    const ended = gateway.drain().then(() => gateway.stop());
+    upstream.write(OK);
+    expect((await answer).text).toEndWith('ok');
+    await ended;
   });
 
   test('connections over the limit leave nothing behind', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { KeptHeaders } from '../../src/http/kept-headers.ts';
-import { createResponseCache, ENTRY_LENGTH } from '../../src/http/response-cache.ts';
+import { createResponseCache, ENTRY_LENGTH, MAX_ANSWER_LENGTH } from '../../src/http/response-cache.ts';
 
 const MOST = 10;
 const text = (body: string, headers: Record<string, string> = {}) => new Response(body, { headers });
@@ -8,7 +8,6 @@ const text = (body: string, headers: Record<string, string> = {}) => new Respons
 function open(version: () => string | Promise<string>) {
   const cache = createResponseCache({
     version,
-    maxAnswerLength: 100,
     maxLength: MOST * (ENTRY_LENGTH + 100),
   });
   let made = 0;
@@ -94,14 +93,16 @@ test('a cached response waits for an asynchronous version, and fails with it', a
 });
 
 test('the oldest responses leave when all together are too long, and a long one is never cached', async () => {
-  const { ask, cache, asked } = open(() => 'a');
+  const { ask, asked } = open(() => 'a');
   for (let place = 0; place <= MOST; place++) await ask({}, {}, `/list?${place}`);
   expect(await (await ask({}, {}, '/list?1')).text()).toBe('answer 2');
   expect(await (await ask({}, {}, '/list?0')).text()).toBe(`answer ${MOST + 2}`);
   await ask({}, {}, `/list?${'x'.repeat(2 * ENTRY_LENGTH)}`);
   expect(await (await ask({}, {}, `/list?${MOST}`)).text()).toBe(`answer ${MOST + 1}`);
   expect(await (await ask({}, {}, '/list?3')).text()).toBe(`answer ${MOST + 4}`);
-  const long = () => cache.answer(asked({}, '/long'), async () => text('x'.repeat(101)));
+  const cache = createResponseCache({ version: () => 'a' });
+  const answer = async () => text('x'.repeat(MAX_ANSWER_LENGTH + 1));
+  const long = () => cache.answer(asked({}, '/long'), answer);
   await long();
   expect(long()).toBeInstanceOf(Promise);
 });
