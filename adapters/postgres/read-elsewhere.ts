@@ -5,7 +5,7 @@ import { onWrites } from './kept-lists.ts';
 
 /** Maximum age of what a replica returns, in addition to the time of the answer, in ms. */
 const AGE_MS = 500;
-/** Pause after one of the two did not respond, during which the other one is used. */
+/** Pause after one of the two did not respond, during which it is not asked. */
 const PAUSE_MS = 2000;
 
 /** A place in the log of a server: two hexadecimal numbers, on a timeline that begins when a replica is promoted. */
@@ -23,6 +23,8 @@ const WRITTEN = `SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8)):
 const REPLAYED = `SELECT timeline_id AS line, coalesce(pg_last_wal_replay_lsn()::text, '0/0') AS place
   FROM pg_control_checkpoint()`;
 
+const NOWHERE: Position = { line: 0, place: '0/0' };
+
 /** `now` in ms; only differences count. */
 export function createReadsElsewhere(
   primary: Pick<PostgresConnection, 'ask'>,
@@ -30,8 +32,10 @@ export function createReadsElsewhere(
   now: () => number = () => performance.now(),
 ) {
   /** The primary's position at that time. */
-  let wanted: Position & { at: number } = { line: 0, place: '0/0', at: Number.NEGATIVE_INFINITY };
-  let replayed: Position = { line: 0, place: '0/0' };
+  let wanted: Position & { at: number } = { ...NOWHERE, at: Number.NEGATIVE_INFINITY };
+  let replayed = NOWHERE;
+  /** Whether the replica did not respond. It is asked again beside reads, so that none of them waits for it. */
+  let isLost = false;
   let writes = 0;
   let seenWrites = 0;
   const awayAt = { primary: Number.NEGATIVE_INFINITY, replica: Number.NEGATIVE_INFINITY };
@@ -48,18 +52,26 @@ export function createReadsElsewhere(
   async function isCaughtUp(): Promise<boolean> {
     if (!reaches(replayed, wanted)) {
       const [row] = await replica.ask<Position>('safe', REPLAYED);
-      replayed = row ?? { line: 0, place: '0/0' };
+      replayed = row ?? NOWHERE;
     }
     return reaches(replayed, wanted);
   }
 
   async function mayReplica(): Promise<boolean> {
     try {
-      return await isCaughtUp();
+      const may = await isCaughtUp();
+      isLost = false;
+      return may;
     } catch (error) {
-      if (isAway(error)) awayAt.replica = now();
+      if (isAway(error)) lose();
       return false;
     }
+  }
+
+  function lose(): void {
+    isLost = true;
+    replayed = NOWHERE;
+    awayAt.replica = now();
   }
 
   return {
@@ -76,10 +88,14 @@ export function createReadsElsewhere(
         awayAt.primary = now();
         return work.replica();
       }
-      if (isPaused('replica') || !(await mayReplica())) return work.primary();
+      if (isLost && !isPaused('replica')) {
+        awayAt.replica = now();
+        void mayReplica();
+      }
+      if (isLost || !(await mayReplica())) return work.primary();
       return work.replica().catch((error: unknown) => {
         if (!isAway(error)) throw error;
-        awayAt.replica = now();
+        lose();
         return work.primary();
       });
     },

@@ -1,13 +1,17 @@
 import { expect, test } from 'bun:test';
 import { createReadsElsewhere } from '../../adapters/postgres/read-elsewhere.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 
 /** Both servers at these positions, and a clock. */
 function reads() {
   const at = { ms: 0, primary: { line: 1, place: '0/9000' }, replica: { line: 1, place: '0/9000' } };
-  const server = (which: 'primary' | 'replica') => ({ ask: async () => [at[which]] as never[] });
-  const elsewhere = createReadsElsewhere(server('primary'), server('replica'), () => at.ms);
+  /** What every question to the replica waits for. */
+  const there = { replica: Promise.resolve() };
+  const primary = { ask: async () => [at.primary] as never[] };
+  const replica = { ask: () => there.replica.then(() => [at.replica] as never[]) };
+  const elsewhere = createReadsElsewhere(primary, replica, () => at.ms);
   const answer = () => elsewhere.read({ primary: async () => 'primary', replica: async () => 'replica' });
-  return { at, elsewhere, answer };
+  return { at, there, elsewhere, answer };
 }
 
 test('after a failover, a replica of the old primary answers nothing, although it is further', async () => {
@@ -19,5 +23,22 @@ test('after a failover, a replica of the old primary answers nothing, although i
   at.replica = { line: 2, place: '0/6000' };
   expect(await answer()).toBe('primary');
   at.replica = { line: 2, place: '0/7000' };
+  expect(await answer()).toBe('replica');
+});
+
+test('no read waits for a replica that was away, which answers again once it has been heard of', async () => {
+  const { at, there, elsewhere, answer } = reads();
+  there.replica = Promise.reject(new AppError('unavailable', inEnglish('It is away.')));
+  expect(await answer()).toBe('primary');
+  const back = Promise.withResolvers<void>();
+  there.replica = back.promise;
+  for (let read = 0; read < 3; read++) {
+    at.ms += 3000;
+    elsewhere.wrote();
+    expect(await answer()).toBe('primary');
+  }
+  back.resolve();
+  await back.promise;
+  await new Promise(setImmediate);
   expect(await answer()).toBe('replica');
 });
