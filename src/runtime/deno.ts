@@ -11,7 +11,9 @@ declare const Deno: {
   version: { deno: string };
   execPath(): string;
   build: { os: string; arch: string; env?: string };
-  permissions: { querySync(one: { name: string; command?: string; path?: string }): { state: string } };
+  permissions: {
+    querySync(one: { name: string; command?: string; path?: string; kind?: string }): { state: string };
+  };
   dlopen(
     path: string,
     symbols: Record<string, { parameters: string[]; result: string }>,
@@ -119,6 +121,12 @@ export const denoRuntime: Runtime = {
         address: (bytes) => BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))),
       };
     });
+  },
+
+  get forbidden() {
+    return ['setPriority', 'statfs', 'systemMemoryInfo'].flatMap((kind) =>
+      Deno.permissions.querySync({ name: 'sys', kind }).state === 'granted' ? [] : [`--allow-sys=${kind}`],
+    );
   },
 
   selfCommand() {
