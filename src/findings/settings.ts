@@ -63,7 +63,7 @@ export async function auditLogFindings(
   return isFit ? [] : [warn('AUDIT_LOG names a file that lines cannot be appended to.')];
 }
 
-/** Opens it as for an act. On Deno, `access` would need one more permission, and end the process without it. */
+/** Opens it as for an act. */
 async function isAppendable(path: string): Promise<boolean> {
   try {
     const file = await open(path, 'a+', 0o600);

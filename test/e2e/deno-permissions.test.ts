@@ -134,6 +134,9 @@ test('with fewer permissions the server searches all the same, and says what it 
       await server.stop();
     }
     expect(await readFile(log, 'utf8')).toContain('"permissions":["--allow-sys=statfs"]');
+    const env = { ...process.env, DATA_DIR: folder, PORT: '0' };
+    const doctor = run([...command, 'doctor', '--offline'], { env });
+    await expect(doctor).rejects.toThrow('warn  settings           --allow-sys=statfs is missing\n');
   }));
 
 test('the documents name every permission of the task', async () => {
