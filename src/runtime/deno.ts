@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import process from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { System } from '../lib/linux/system.ts';
 import { type Runtime, systemOf } from './runtime.ts';
@@ -30,6 +31,9 @@ declare const Deno: {
 };
 
 const CHUNK_BYTES = 64 * 1024;
+
+/** How soon the server listens again, in ms. */
+const AGAIN_MS = 100;
 
 /** The permissions that sharp needs. Native code could do more, but network and programs are not among them. */
 const CHILD_PERMISSIONS = [
@@ -67,10 +71,28 @@ export const denoRuntime: Runtime = {
 
   async serve(handler, where) {
     const abort = new AbortController();
-    const server = Deno.serve({ ...where, signal: abort.signal, onListen() {} }, (request, info) =>
-      handler('path' in where ? withoutUnix(request) : request, () => info.remoteAddr.hostname ?? ''),
-    );
+    const serveAt = (place: typeof where) =>
+      Deno.serve({ ...place, signal: abort.signal, onListen() {} }, (request, info) =>
+        handler('path' in where ? withoutUnix(request) : request, () => info.remoteAddr.hostname ?? ''),
+      );
+    let server = serveAt(where);
     let draining = false;
+    // Without files for one more connection Deno gives up the listener, though not the connections that it has.
+    const keepListening = async (): Promise<void> => {
+      const { hostname, port } = server.addr;
+      while (!draining && !abort.signal.aborted) {
+        const ending = await server.finished.catch((error: Error) => error);
+        if (!ending) return;
+        if (hostname === undefined || port === undefined) throw ending;
+        await setTimeout(AGAIN_MS);
+        try {
+          if (!draining) server = serveAt({ hostname, port });
+        } catch {
+          // There are still no files.
+        }
+      }
+    };
+    void keepListening();
     return {
       hostname: server.addr.hostname ?? '',
       port: server.addr.port ?? 0,
