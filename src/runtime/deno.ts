@@ -80,15 +80,16 @@ export const denoRuntime: Runtime = {
     // Without files for one more connection Deno gives up the listener, though not the connections that it has.
     const keepListening = async (): Promise<void> => {
       const { hostname, port } = server.addr;
-      while (!draining && !abort.signal.aborted) {
+      while (true) {
         const ending = await server.finished.catch((error: Error) => error);
-        if (!ending) return;
+        if (ending) await setTimeout(AGAIN_MS);
+        if (!ending || draining || abort.signal.aborted) return;
         if (hostname === undefined || port === undefined) throw ending;
-        await setTimeout(AGAIN_MS);
         try {
-          if (!draining) server = serveAt({ hostname, port });
-        } catch {
-          // There are still no files.
+          server = serveAt({ hostname, port });
+        } catch (error) {
+          // Otherwise there are still no files.
+          if ((error as Error).name === 'AddrInUse') throw error;
         }
       }
     };
