@@ -1,10 +1,11 @@
+import { chmodSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import process from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { System } from '../lib/linux/system.ts';
-import { type Runtime, systemOf } from './runtime.ts';
+import { type Runtime, SOCKET_MODE, systemOf } from './runtime.ts';
 import { openThread } from './sqlite-thread.ts';
 
 /** The part of Deno's global that is used here. Its own types conflict with Bun's. */
@@ -79,14 +80,14 @@ export const denoRuntime: Runtime = {
     let draining = false;
     // Without files for one more connection Deno gives up the listener, though not the connections that it has.
     const keepListening = async (): Promise<void> => {
-      const { hostname, port } = server.addr;
+      const place = { ...where, ...('port' in where && { port: server.addr.port ?? where.port }) };
       while (true) {
         const ending = await server.finished.catch((error: Error) => error);
         if (ending) await setTimeout(AGAIN_MS);
         if (!ending || draining || abort.signal.aborted) return;
-        if (hostname === undefined || port === undefined) throw ending;
         try {
-          server = serveAt({ hostname, port });
+          server = serveAt(place);
+          if ('path' in place) chmodSync(place.path, SOCKET_MODE);
         } catch (error) {
           // Otherwise there are still no files.
           if ((error as Error).name === 'AddrInUse') throw error;

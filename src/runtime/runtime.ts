@@ -75,6 +75,9 @@ export type Handler = (
   peerOf: (request: Request) => string,
 ) => Response | Promise<Response>;
 
+/** Mode of a Unix socket: members of the server's group, such as a reverse proxy, may connect. */
+export const SOCKET_MODE = 0o660;
+
 type ListenOptions =
   | {
       hostname: string;
