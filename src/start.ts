@@ -33,6 +33,8 @@ import { type House, type RunningServer, whenStoresAnswer } from './start/waitin
 import { openContact, openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
 
+const FORBIDDEN = 'permissions are missing: free space, memory or priorities are not taken into account';
+
 /**
  * Starts the server from its configuration: stores, services, application, listener. If a part fails, closes
  * everything and rejects. If the records are on another machine that does not respond, the server listens, tells all
@@ -47,6 +49,7 @@ export async function start(
   const system = await runtime.system();
   // Otherwise a process of the same user could read keys and tokens in the memory and the environment.
   if (system) forbidDumps(system);
+  if (runtime.forbidden?.length) log('warn', FORBIDDEN, { permissions: runtime.forbidden });
   const files = await lowFileLimit();
   if (files !== null) {
     log('warn', 'the limit of open files is low: raise it to 65536 (ulimit -n, LimitNOFILE=)', {

@@ -57,7 +57,8 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
       );
     }
     const checkSettings = async () => {
-      const found = [...misspelled(env).map((text) => warn(text)), ...(await fileFindings(config))];
+      const doubts = [...misspelled(env), ...(runtime.forbidden ?? []).map((name) => `${name} is missing`)];
+      const found = [...doubts.map((text) => warn(text)), ...(await fileFindings(config))];
       return found.length === 0 ? [ok('all can be used')] : found;
     };
     const examinations: [name: string, wanted: boolean, check: Check][] = [

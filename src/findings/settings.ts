@@ -1,11 +1,10 @@
-import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Config } from '../config.ts';
 import { unreadable } from '../errors.ts';
 import { en } from '../web/words/en.ts';
 import { type Finding, fail, warn } from './finding.ts';
-import { has } from './system.ts';
+import { has, isWritable } from './system.ts';
 
 /**
  * Returns what these settings leave open, most important first, with the line for `.env` that closes it as the
@@ -60,14 +59,11 @@ export async function auditLogFindings(
   mayCreate = true,
 ): Promise<Finding[]> {
   if (!path.startsWith('/')) return [];
-  const isFit =
-    mayCreate || (await has(path))
-      ? await isAppendable(path)
-      : await has(dirname(path), constants.W_OK | constants.X_OK);
+  const isFit = mayCreate || (await has(path)) ? await isAppendable(path) : await isWritable(dirname(path));
   return isFit ? [] : [warn('AUDIT_LOG names a file that lines cannot be appended to.')];
 }
 
-/** Opens it as for an act. On Deno, `access` would need one more permission, and end the process without it. */
+/** Opens it as for an act. */
 async function isAppendable(path: string): Promise<boolean> {
   try {
     const file = await open(path, 'a+', 0o600);

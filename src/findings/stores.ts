@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { access } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { findingsOf, type OpenOptions, openStores, type Stores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
@@ -186,7 +186,7 @@ async function toBeMade(path: string, shown: string, advice: string): Promise<Fi
 /** Returns the path if nothing exists there, otherwise `null`. */
 async function missingPath(path: string | null): Promise<string | null> {
   if (path === null) return null;
-  return access(path).then(
+  return stat(path).then(
     () => null,
     (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? path : null),
   );

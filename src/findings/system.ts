@@ -1,5 +1,4 @@
-import { constants } from 'node:fs';
-import { access, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -25,6 +24,7 @@ export interface Patient {
 }
 
 const CONVERT_LIMIT_MS = 15_000;
+const TRIAL = 'picpool-doctor-';
 const CLOSED_FOLDER = "Make the server's user its owner (chown), or set DATA_DIR to another folder.";
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==';
@@ -80,18 +80,29 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
 
 /** Reports whether a missing folder could be created. */
 export async function mayBeMade(folder: string): Promise<boolean> {
-  return has(await nearestStanding(folder), constants.W_OK | constants.X_OK);
+  return isWritable(await nearestStanding(folder));
+}
+
+/** Tries it: on Deno, `access` ends the process without one more permission, and knows neither groups nor read-only disks. */
+export function isWritable(folder: string): Promise<boolean> {
+  return succeeds(mkdtemp(join(folder, TRIAL)).then(rmdir), 'ENOSPC');
 }
 
 async function nearestStanding(folder: string): Promise<string> {
   return folder === dirname(folder) || (await has(folder)) ? folder : nearestStanding(dirname(folder));
 }
 
-/** Reports whether that exists, and gives the rights of `mode`. */
-export function has(path: string, mode?: number): Promise<boolean> {
-  return access(path, mode).then(
+/** Reports whether that exists. */
+export function has(path: string): Promise<boolean> {
+  return succeeds(stat(path));
+}
+
+/** Reports whether it succeeds, or fails for that reason alone. Rejects if Deno's permissions hide the answer. */
+function succeeds(work: Promise<unknown>, harmless = ''): Promise<boolean> {
+  return work.then(
     () => true,
-    () => false,
+    (error: NodeJS.ErrnoException) =>
+      error.name === 'NotCapable' ? Promise.reject(error) : error.code === harmless,
   );
 }
 
@@ -176,7 +187,7 @@ function sandboxFinding({ IMAGE_SANDBOX }: Config, { missing }: CodecStats): Fin
 export async function withFolder<T>({ DATA_DIR }: Config, work: (folder: string) => Promise<T>): Promise<T> {
   const data = resolve(DATA_DIR);
   const parent = (await has(data)) ? data : tmpdir();
-  const folder = await mkdtemp(join(parent, 'picpool-doctor-'));
+  const folder = await mkdtemp(join(parent, TRIAL));
   try {
     return await work(folder);
   } catch (error) {

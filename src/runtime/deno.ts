@@ -1,9 +1,11 @@
+import { chmodSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import process from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { System } from '../lib/linux/system.ts';
-import { type Runtime, systemOf } from './runtime.ts';
+import { type Runtime, SOCKET_MODE, systemOf } from './runtime.ts';
 import { openThread } from './sqlite-thread.ts';
 
 /** The part of Deno's global that is used here. Its own types conflict with Bun's. */
@@ -11,7 +13,9 @@ declare const Deno: {
   version: { deno: string };
   execPath(): string;
   build: { os: string; arch: string; env?: string };
-  permissions: { querySync(one: { name: string; command?: string; path?: string }): { state: string } };
+  permissions: {
+    querySync(one: { name: string; command?: string; path?: string; kind?: string }): { state: string };
+  };
   dlopen(
     path: string,
     symbols: Record<string, { parameters: string[]; result: string }>,
@@ -28,6 +32,9 @@ declare const Deno: {
 };
 
 const CHUNK_BYTES = 64 * 1024;
+
+/** How soon the server listens again, in ms. */
+const AGAIN_MS = 100;
 
 /** The permissions that sharp needs. Native code could do more, but network and programs are not among them. */
 const CHILD_PERMISSIONS = [
@@ -65,10 +72,29 @@ export const denoRuntime: Runtime = {
 
   async serve(handler, where) {
     const abort = new AbortController();
-    const server = Deno.serve({ ...where, signal: abort.signal, onListen() {} }, (request, info) =>
-      handler('path' in where ? withoutUnix(request) : request, () => info.remoteAddr.hostname ?? ''),
-    );
+    const serveAt = (place: typeof where) =>
+      Deno.serve({ ...place, signal: abort.signal, onListen() {} }, (request, info) =>
+        handler('path' in where ? withoutUnix(request) : request, () => info.remoteAddr.hostname ?? ''),
+      );
+    let server = serveAt(where);
     let draining = false;
+    // Without files for one more connection Deno gives up the listener, though not the connections that it has.
+    const keepListening = async (): Promise<void> => {
+      const place = { ...where, ...('port' in where && { port: server.addr.port ?? where.port }) };
+      while (true) {
+        const ending = await server.finished.catch((error: Error) => error);
+        if (ending) await setTimeout(AGAIN_MS);
+        if (!ending || draining || abort.signal.aborted) return;
+        try {
+          server = serveAt(place);
+          if ('path' in place) chmodSync(place.path, SOCKET_MODE);
+        } catch (error) {
+          // Otherwise there are still no files.
+          if ((error as Error).name === 'AddrInUse') throw error;
+        }
+      }
+    };
+    void keepListening();
     return {
       hostname: server.addr.hostname ?? '',
       port: server.addr.port ?? 0,
@@ -119,6 +145,12 @@ export const denoRuntime: Runtime = {
         address: (bytes) => BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))),
       };
     });
+  },
+
+  get forbidden() {
+    return ['setPriority', 'statfs', 'systemMemoryInfo'].flatMap((kind) =>
+      Deno.permissions.querySync({ name: 'sys', kind }).state === 'granted' ? [] : [`--allow-sys=${kind}`],
+    );
   },
 
   selfCommand() {

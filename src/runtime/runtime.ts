@@ -21,6 +21,8 @@ export interface Runtime {
   fileBody(path: string, start: number, end: number): Promise<Blob | ReadableStream<Uint8Array>>;
   /** System calls of Linux; `null` on other systems, and if the runtime does not allow them. */
   system(): Promise<System | null>;
+  /** Permissions to ask the system that Deno does not have; without them, an answer would be taken for a good one. */
+  readonly forbidden?: readonly string[];
   /**
    * Returns the command line (program and arguments) that starts this program again, to which arguments can be added.
    */
@@ -72,6 +74,9 @@ export type Handler = (
   request: Request,
   peerOf: (request: Request) => string,
 ) => Response | Promise<Response>;
+
+/** Mode of a Unix socket: members of the server's group, such as a reverse proxy, may connect. */
+export const SOCKET_MODE = 0o660;
 
 type ListenOptions =
   | {

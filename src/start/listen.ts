@@ -3,11 +3,9 @@ import { connect, type NetConnectOpts } from 'node:net';
 import type { Config } from '../config.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import { bracketed } from '../lib/address.ts';
-import type { Handler, HttpServer, Runtime } from '../runtime/runtime.ts';
+import { type Handler, type HttpServer, type Runtime, SOCKET_MODE } from '../runtime/runtime.ts';
 
 const UNIX = 'unix:';
-/** Mode of a Unix socket: members of the server's group, such as a reverse proxy, may connect. */
-const SOCKET_MODE = 0o660;
 
 /** Returns the path of the Unix socket that the server listens on, otherwise `null`. */
 export function socketPath(host: string): string | null {

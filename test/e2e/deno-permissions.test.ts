@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { cp, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, symlink, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { landlockVersion } from '../../src/lib/linux/landlock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
@@ -9,7 +9,7 @@ import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { run } from '../support/run.ts';
-import { startServer } from '../support/servers/server-process.ts';
+import { logInto, startServer } from '../support/servers/server-process.ts';
 import { sharedS3 } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
@@ -59,6 +59,13 @@ for (const [where, layout] of RUNS) {
         const project = layout === RUNS[0][1] ? join(folder, 'project') : '.';
         if (project !== '.') await copyForDeno(project);
         const data = join(folder, 'data');
+        // Of a server with the same folder, which may run for all that Deno lets this one know, and of one long gone.
+        const [used, old] = ['1-used', '1-old'].map((name) => join(data, 'work', name, 'given')) as [
+          string,
+          string,
+        ];
+        await Promise.all([used, old].map((one) => mkdir(one, { recursive: true })));
+        await utimes(old, 0, 0);
         const command = task.replace(/(--allow-(?:read|write)=\S*)\bdata\b/g, `$1${data}`).split(' ');
         const env = {
           PROXY_ALLOW_PRIVATE: 'true',
@@ -74,7 +81,8 @@ for (const [where, layout] of RUNS) {
             AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
           }),
         };
-        const server = await startServer(command, env, data, ['sh', '-c', 'cd "$0" && exec "$@"', project]);
+        const inProject = ['sh', '-c', 'cd "$0" && exec "$@"', project];
+        const server = await startServer(command, env, data, inProject);
         const ask = async (path: string, body?: Uint8Array<ArrayBuffer> | string) => {
           const headers = { ...(typeof body === 'string' && { 'content-type': 'application/json' }) };
           const init = body === undefined ? {} : { method: 'POST', body, headers };
@@ -93,6 +101,12 @@ for (const [where, layout] of RUNS) {
           expect(await ask('/api/refresh', '')).toMatchObject({ success: true });
           // What stands on the free space of the disk would go unsaid, were it not allowed to be asked.
           expect(await (await fetch(`${server.url}/metrics`)).text()).toMatch(/^picpool_disk_free_bytes \d/m);
+          const left = await readdir(join(data, 'work'));
+          expect([left.includes('1-used'), left.includes('1-old')]).toEqual([true, false]);
+          const lines = await run([...inProject, ...command, 'doctor', '--offline'], {
+            env: { ...process.env, ...env, DATA_DIR: data, PORT: '0' },
+          });
+          expect(lines).toMatch(/^ok {4}image conversion +a PNG became a WebP$/m);
         } finally {
           expect(await server.stop()).toBe(0);
           await s3?.stop();
@@ -104,18 +118,24 @@ for (const [where, layout] of RUNS) {
   );
 }
 
-test('without the script of its thread the server searches all the same', () =>
+test('with fewer permissions the server searches all the same, and says what it does not take into account', () =>
   withFolder(async (folder) => {
     const command = task
       .replace('src/runtime,', '')
+      .replace(',statfs', '')
       .replace(/\bdata\b/g, folder)
       .split(' ');
-    const server = await startServer(command, {}, folder);
+    const log = join(folder, 'log');
+    const server = await startServer(command, {}, folder, logInto(log));
     try {
       expect((await fetch(`${server.url}/api/search?q=nothing`)).status).toBe(200);
     } finally {
       await server.stop();
     }
+    expect(await readFile(log, 'utf8')).toContain('"permissions":["--allow-sys=statfs"]');
+    const env = { ...process.env, DATA_DIR: folder, PORT: '0' };
+    const doctor = run([...command, 'doctor', '--offline'], { env });
+    await expect(doctor).rejects.toThrow('warn  settings           --allow-sys=statfs is missing\n');
   }));
 
 test('the documents name every permission of the task', async () => {

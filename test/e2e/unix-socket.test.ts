@@ -1,10 +1,13 @@
 import { expect, test } from 'bun:test';
+import { once } from 'node:events';
 import { lstat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { LIGHT, type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** A request over the socket, as a proxy sends it for the visitor with that address. */
@@ -60,8 +63,14 @@ for (const runtime of ['bun', 'deno'] as RuntimeName[]) {
       // A socket that was left behind is replaced.
       server.kill('SIGKILL');
       await server.exited;
-      const next = await startServer(runtime, env);
+      const next = await startServer(runtime, env, undefined, ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh']);
       expect((await cli(['health'], { env, runtime })).code).toBe(0);
+      // Nor do more clients than files end it, or change who may connect.
+      const clients = Array.from({ length: 400 }, () => connect(path).on('error', () => {}));
+      await once(clients[399] as Socket, 'connect').catch(() => {});
+      for (const client of clients) client.destroy();
+      await until(async () => (await cli(['health'], { env, runtime })).code === 0);
+      expect((await lstat(path)).mode & 0o777).toBe(0o660);
       expect(await next.stop()).toBe(0);
       await expect(lstat(path)).rejects.toThrow('ENOENT');
       await writeFile(path, 'a letter');

@@ -2,12 +2,15 @@ import { expect, test } from 'bun:test';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { parseConfig } from '../../src/config.ts';
-import { type Finding, fail, ok } from '../../src/findings/finding.ts';
+import { type Finding, fail } from '../../src/findings/finding.ts';
 import { grouped } from '../../src/findings/network.ts';
 import { auditLogFindings, fileFindings, openFindings } from '../../src/findings/settings.ts';
-import { checkConversion, checkFolder } from '../../src/findings/system.ts';
+import { checkConversion } from '../../src/findings/system.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { localFolders } from '../../src/start/data-folder.ts';
+import { absent } from '../support/absent.ts';
+import { run } from '../support/run.ts';
+import { withFolder } from '../support/temporary.ts';
 
 test('the doctor groups equal problems', () => {
   const away = (about: string): Finding => ({ level: 'warn', about, text: 'could not be reached' });
@@ -87,10 +90,15 @@ test('the doctor does not look for sharp if the data folder cannot be used', asy
     ]);
 });
 
-test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)(
+test.skipIf(absent('unshare'))(
   'the doctor tells no free space of a disk without a size, and does not call it full',
-  async () => {
-    const patient = { config: parseConfig({ DATA_DIR: '/proc' }), env: {}, runtime: bunRuntime };
-    expect(await checkFolder(patient)).toEqual([ok('/proc')]);
-  },
+  () =>
+    withFolder(async (DATA_DIR) => {
+      const mount = 'mount -t tmpfs -o size=0 tmpfs "$DATA_DIR" && exec "$@"';
+      const doctor = [process.execPath, 'src/main.ts', 'doctor', '--offline'];
+      const lines = await run(['unshare', '--map-root-user', '--mount', 'sh', '-c', mount, 'sh', ...doctor], {
+        env: { ...process.env, DATA_DIR, PORT: '0' },
+      });
+      expect(lines).toContain(`ok    data folder        ${DATA_DIR}\n`);
+    }),
 );

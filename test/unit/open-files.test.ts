@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { affordableSockets, lowFileLimit } from '../../src/lib/open-files.ts';
+import { run } from '../support/run.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const withLimit = <T>(soft: string, use: (path: string) => Promise<T>) =>
@@ -26,7 +27,7 @@ describe('affordableSockets', () => {
     expect(await withLimit('64', (path) => affordableSockets(1000, path))).toBe(1);
   });
 
-  test('an unknown limit counts as no limit', async () => {
+  test('a limit that is not reached counts as no limit', async () => {
     expect(await affordableSockets(1000, '/nonexistent')).toBe(1000);
   });
 });
@@ -35,4 +36,11 @@ test('a limit that a few hundred clients reach counts as low', async () => {
   expect(await withLimit('1024', lowFileLimit)).toBe(1024);
   expect(await withLimit('4096', lowFileLimit)).toBeNull();
   expect(await lowFileLimit('/nonexistent')).toBeNull();
+});
+
+test('a limit that cannot be read, as on Deno, is tried', async () => {
+  const ask = "console.log(await (await import('./src/lib/open-files.ts')).lowFileLimit('/nonexistent'))";
+  const limited = ['sh', '-c', 'ulimit -n 300; exec "$@"', 'sh', process.execPath, '-e', ask];
+  const most = Number(await run(limited));
+  expect([most > 200, most < 300]).toEqual([true, true]);
 });

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { copyFile, link, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, link, lstat, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { storing } from '../../lib/storage-full.ts';
@@ -8,6 +8,9 @@ import type { Converted, ConvertJob } from './protocol.ts';
 
 /** What callers are told if the disk is full. */
 export const FULL = 'There is no space left to convert the image.';
+
+/** No conversion takes longer. */
+const LONGEST_JOB_MS = 3_600_000;
 
 export function createWorkspace(folder: string) {
   const [given, made] = [join(folder, 'given'), join(folder, 'made')];
@@ -74,16 +77,23 @@ export async function removeOldWorkspaces(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o700 });
   for (const name of await readdir(root)) {
     const owner = Number.parseInt(name, 10);
-    if (owner === process.pid || !isRunning(owner))
-      await rm(join(root, name), { recursive: true, force: true });
+    const folder = join(root, name);
+    if (owner === process.pid || !(await mayBeRunning(owner, folder)))
+      await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** Reports whether a process with this ID exists. Its user does not matter. */
-function isRunning(pid: number): boolean {
+/**
+ * Reports whether a process with this ID exists. Its user does not matter. Where Deno may not ask, one may for as long as its
+ * folder had a job in the last hour.
+ */
+async function mayBeRunning(pid: number, folder: string): Promise<boolean> {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    const { code, name } = error as NodeJS.ErrnoException;
+    if (name !== 'NotCapable') return code === 'EPERM';
+    const used = await stat(join(folder, 'given')).catch(() => null);
+    return used !== null && used.mtimeMs > Date.now() - LONGEST_JOB_MS;
   }
 }
