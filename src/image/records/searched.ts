@@ -1,4 +1,5 @@
 import type { ImageRecord } from '../image.ts';
+
 /** Separates the fields of an image. No field and no search contains it. */
 export const FIELD_END = '\n';
 const CONTROLS = /[\u0000-\u001f\u007f]/;
