@@ -24,7 +24,7 @@ import type { Runtime } from './runtime/runtime.ts';
 import { openAdmin } from './start/admin.ts';
 import { credentialsOf } from './start/credentials.ts';
 import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
-import { createShutdown, type RunningFeature } from './start/feature.ts';
+import { createShutdown, type Parts, type RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
 import { startMcp } from './start/mcp.ts';
 import { type Operations, startOperations } from './start/operations.ts';
@@ -72,12 +72,7 @@ function isPassing(error: unknown): boolean {
   return error instanceof AppError && error.code === 'unavailable' && error.retryAfterMs !== undefined;
 }
 
-interface Foundation {
-  runtime: Runtime;
-  config: Config;
-  log: Log;
-  env: Environment;
-}
+type Foundation = Pick<Parts, 'runtime' | 'config' | 'log' | 'env'>;
 
 /** Opens the stores and creates the services. If that fails, closes everything and rejects. */
 async function openHouse({ runtime, config, log, env }: Foundation): Promise<House> {

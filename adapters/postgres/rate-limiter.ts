@@ -1,17 +1,11 @@
 import type { Bucket, RateLimiter } from '../../src/lib/rate-limiter.ts';
-import { createSlicingLimiter } from '../../src/lib/token-slices.ts';
+import { createSlicingLimiter, type Taken } from '../../src/lib/token-slices.ts';
 import type { PostgresConnection } from './connection.ts';
 
 /** How often full buckets are forgotten, in ms. */
 const SWEEP_MS = 60_000;
 /** Number of buckets that one sweep forgets. */
 const SWEPT = 5000;
-
-interface Row {
-  allowed: boolean;
-  tokens: number;
-  extra: number;
-}
 
 /**
  * A `RateLimiter` whose buckets all copies share; see `createSlicingLimiter`. It tolerates a millionth of a token, so
@@ -42,10 +36,10 @@ export function createPostgresRateLimiter({ table, ask }: PostgresConnection): R
     ask('safe', sweep).catch(() => {});
   }
 
-  async function taken(key: string, bucket: Bucket, cost: number, extra: number): Promise<Row> {
+  async function taken(key: string, bucket: Bucket, cost: number, extra: number): Promise<Taken> {
     const values = [key, bucket.capacity, bucket.perSecond, cost, extra];
     for (;;) {
-      const [row] = await ask<Row>('never', take, values);
+      const [row] = await ask<Taken>('never', take, values);
       if (row) return row;
       await ask('safe', open, [key, bucket.capacity]);
     }

@@ -77,12 +77,10 @@ export async function readLists(
 /** Reads every list. Some always fail, but not all of them. */
 export async function checkSources({ config }: Patient): Promise<Finding[]> {
   const lists = await readLists(config);
-  const findings = lists.flatMap(({ source: { name: about }, error, movedTo }): Finding[] => [
-    ...(error === null ? [] : [{ level: 'warn' as const, about, text: error }]),
-    ...(movedTo === null
-      ? []
-      : [{ level: 'warn' as const, about, text: `has moved to ${masked('PROXY_SOURCES', movedTo)}` }]),
-  ]);
+  const findings = lists.flatMap(({ source: { name: about }, error, movedTo }) => {
+    const texts = [error, movedTo && `has moved to ${masked('PROXY_SOURCES', movedTo)}`];
+    return texts.flatMap((text): Finding[] => (text ? [{ level: 'warn', about, text }] : []));
+  });
   const good = lists.filter(({ error }) => error === null).length;
   const entries = lists.reduce((sum, list) => sum + list.entries, 0);
   const text = `${good} of ${countOf(lists.length, 'list')} can be read, ${formatCount(entries)} entries`;

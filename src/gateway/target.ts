@@ -1,14 +1,9 @@
 import { bracketed, canonicalAddress, isGloballyRoutable, unbracketed } from '../lib/address.ts';
 import { REFUSED_PORTS } from '../proxy/check/policy.ts';
+import type { TunnelTarget } from '../proxy/check/socks.ts';
 
-/** The destination of a client. */
-export interface Target {
-  /** A name in lower case, or a literal address in canonical form. */
-  host: string;
-  /** The address if `host` is one, otherwise `null`. */
-  address: string | null;
-  port: number;
-}
+/** The destination of a client: a name in lower case, or a literal address in canonical form. */
+export type Target = TunnelTarget;
 
 export interface TargetRules {
   /** Ports that may be reached; `null`: all except those of services that obey whatever they receive. */

@@ -10,7 +10,7 @@ interface SharedBuckets {
   take(key: string, bucket: Bucket, cost: number, extra: number): Promise<Taken>;
 }
 
-interface Taken {
+export interface Taken {
   allowed: boolean;
   /** Tokens left in the bucket. */
   tokens: number;

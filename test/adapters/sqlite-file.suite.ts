@@ -16,7 +16,7 @@ import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import type { Test } from '../support/runner.ts';
 import { draft, drafts, image } from '../support/stores/records.ts';
-import { withFolder } from '../support/temporary.ts';
+import { withFile, withFolder } from '../support/temporary.ts';
 
 const WRITER = fileURLToPath(new URL('../support/stores/sqlite-writer.ts', import.meta.url));
 
@@ -98,8 +98,7 @@ export function sqliteFileTests(
   });
 
   test('a last view whose server died counts as seen when the next one starts', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'views.db');
+    await withFile(async (path) => {
       await withDatabase(path, async (database) => {
         const images = createSqliteImages(database);
         await images.insert(image({ id: 'last', maxViews: 1, viewsLeft: 1 }));
@@ -121,8 +120,7 @@ export function sqliteFileTests(
   });
 
   test('a file with an older schema is upgraded, each step once, and keeps its rows', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       const steps = [...migrations, ['CREATE TABLE added (x)'], ['INSERT INTO added VALUES (1)']];
       await withDatabase(path, async (database) => {
         await createSqliteState(database).set('key', 'value');
@@ -145,16 +143,14 @@ export function sqliteFileTests(
   });
 
   test('a file with a newer schema is refused', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       await withDatabase(path, async (database) => database.prepare('PRAGMA user_version = 99').run());
       await assert.rejects(open(path), { code: 'unavailable', message: /schema version 99/ });
     });
   });
 
   test('a file that is not a database is refused and unchanged', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'notes.txt');
+    await withFile(async (path, folder) => {
       const notes = 'these are notes, not a database\n'.repeat(100);
       await writeFile(path, notes);
       await assert.rejects(open(path), { code: 'unavailable', message: /not a database/ });
@@ -179,8 +175,7 @@ export function sqliteFileTests(
   });
 
   test('a file locked by another connection is unavailable, and usable again afterwards', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       await withDatabase(path, async (one) => {
         await withDatabase(path, async (two) => {
           const images = createSqliteImages(two);
@@ -197,8 +192,7 @@ export function sqliteFileTests(
   });
 
   test('while another connection keeps the file locked, only the first write waits for it', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       await withDatabase(path, async (one) => {
         await withDatabase(path, async (two) => {
           const state = createSqliteState(two);
@@ -235,8 +229,7 @@ export function sqliteFileTests(
   });
 
   test('writers that wait during a sync share the next one', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'some.db');
+    await withFile(async (path) => {
       await assert.rejects(openLogSync(path), { code: 'unavailable' });
       await writeFile(path, '');
       await writeFile(`${path}-wal`, 'log');
@@ -295,8 +288,7 @@ export function sqliteFileTests(
   });
 
   test('a change by another connection changes the version and the totals of searches', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       await withDatabase(path, (one) =>
         withDatabase(path, async (two) => {
           const [proxies, images] = [createSqliteProxies(one), createSqliteImages(one)];
@@ -313,8 +305,7 @@ export function sqliteFileTests(
   });
 
   test('a search on the other thread sees the latest changes, also of a removed file', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       await withDatabase(path, async (database) => {
         const images = createSqliteImages(database);
         const found = async () =>
@@ -481,8 +472,7 @@ export function sqliteFileTests(
     };
 
   test('a busy file is opened once it is free', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       const other = await openSqlite(path);
       other.exec('CREATE TABLE others (n); BEGIN');
       other.prepare('SELECT n FROM others').all();
@@ -497,8 +487,7 @@ export function sqliteFileTests(
   });
 
   test('two processes that create and write one file concurrently lose nothing', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       const writers = [startWriter(path, 0, 40), startWriter(path, 20_000, 40)];
       for (const { stdout } of writers) stdout?.resume();
       const endings = await Promise.all(writers.map(ending));
@@ -515,8 +504,7 @@ export function sqliteFileTests(
   });
 
   test('a process killed during writes leaves complete batches and everything that it acknowledged', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       let batches = 0;
       for (let round = 0; round < 3; round++) {
         const writer = startWriter(path, round * 1e8, 1e6);

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, rename, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
@@ -18,7 +17,7 @@ import type { Runtime } from '../../src/runtime/runtime.ts';
 import type { Test } from '../support/runner.ts';
 import { draft, image } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
-import { withFolder } from '../support/temporary.ts';
+import { withFile } from '../support/temporary.ts';
 
 const FIRST_VERSION = fileURLToPath(new URL('../fixtures/first-version.sql', import.meta.url));
 const UPGRADER = fileURLToPath(new URL('../support/stores/sqlite-upgrader.ts', import.meta.url));
@@ -89,8 +88,7 @@ export function sqliteUpgradeTests(
   }
 
   test('a database of the first version keeps its rows, gets the schema of a new one, and is written to', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       await makeFirstVersion(path);
       await withDatabase(path, async (old) => {
         await assertRows(old);
@@ -107,8 +105,7 @@ export function sqliteUpgradeTests(
 
   for (let version = 2; version < migrations.length; version++) {
     test(`a database of schema version ${version} keeps its rows, and gets the schema of a new one`, async () => {
-      await withFolder(async (folder) => {
-        const path = join(folder, 'picpool.db');
+      await withFile(async (path) => {
         await makeFirstVersion(path);
         const raw = await openSqlite(path);
         // Nobody else has this file open, and a failed step fails the test.
@@ -124,8 +121,7 @@ export function sqliteUpgradeTests(
   }
 
   test('an upgrade is logged and leaves a copy of the old database, which opens again', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       await makeFirstVersion(path);
       const lines: unknown[] = [];
       const log: Log = (...line) => lines.push(line);
@@ -148,8 +144,7 @@ export function sqliteUpgradeTests(
   });
 
   test('no copy is kept under the name of a version that another process has just upgraded', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path, folder) => {
       await makeFirstVersion(path);
       const raw = await openSqlite(path);
       const plain = (sql: string) => raw.prepare(sql) as ReturnType<Database['prepare']>;
@@ -168,8 +163,7 @@ export function sqliteUpgradeTests(
   });
 
   test('a schema step that is killed leaves the database at the old version', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'picpool.db');
+    await withFile(async (path) => {
       await makeFirstVersion(path);
       const upgrader = spawn(process.execPath, [...run, UPGRADER, path], { stdio: 'inherit' });
       const ended = once(upgrader, 'exit');

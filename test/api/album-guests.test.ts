@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
@@ -82,8 +82,12 @@ const usedOf = async (album: Album) => {
 };
 
 describe('an invitation', () => {
+  let album: Album;
+  beforeEach(async () => {
+    album = await makeAlbum();
+  });
+
   test('takes pictures without options, unlisted, into its album, and its page works without scripts', async () => {
-    const album = await makeAlbum();
     const link = await invited(album, { expires_in: '2d', max: 3 });
     const page = await host.send(pathIn(link.url), { headers: { accept: 'text/html' } });
     const text = await page.text();
@@ -115,7 +119,6 @@ describe('an invitation', () => {
   });
 
   test('allows exactly its maximum, however many come at once, and keeps nothing beyond', async () => {
-    const album = await makeAlbum();
     const link = await invited(album, { max: 5 });
     const before = (await host.service.summary()).images;
     const answers = await Promise.all(
@@ -131,7 +134,6 @@ describe('an invitation', () => {
   });
 
   test('answers as before to one that took the last place and is sent again with its Idempotency-Key', async () => {
-    const album = await makeAlbum();
     const link = await invited(album, { max: 1 });
     const headers = { 'idempotency-key': 'a-key-of-the-last-place' };
     const send = async () => json<UploadAnswer>(await add(link, formOf(), { headers }));
@@ -145,7 +147,6 @@ describe('an invitation', () => {
   });
 
   test('does not count what fails, nor what nobody was told of', async () => {
-    const album = await makeAlbum();
     const link = await invited(album, { max: 2 });
     const letter = new FormData();
     letter.append('image', new File(['no picture'], 'letter.jpg'));
@@ -158,7 +159,6 @@ describe('an invitation', () => {
   });
 
   test('counts a picture once, and is made and revoked once, if a store repeats what it was not heard to have done', async () => {
-    const album = await makeAlbum();
     trouble = 'unheard';
     const link = await invited(album, { max: 3 });
     trouble = 'unheard';
@@ -171,7 +171,6 @@ describe('an invitation', () => {
   });
 
   test('is not used up by pictures that were taken back while the store was away', async () => {
-    const album = await makeAlbum();
     const link = await invited(album, { max: 1 });
     trouble = 'leaving';
     expect((await add(link)).status).toBe(503);
@@ -185,7 +184,6 @@ describe('an invitation', () => {
   });
 
   test('lets no picture in that was taken back before the store has added it', async () => {
-    const album = await makeAlbum();
     const link = await invited(album, { max: 1 });
     trouble = 'late';
     expect((await add(link)).status).toBe(503);
@@ -194,7 +192,6 @@ describe('an invitation', () => {
   });
 
   test('ends when it expires and at once when it is revoked, and then is gone from the list', async () => {
-    const album = await makeAlbum();
     const [first, second] = [await invited(album, { expires_in: '1h' }), await invited(album)];
     const path = `/api/albums/${album.id}/invites/${second.id}`;
     expect((await host.send(path, { method: 'DELETE' })).status).toBe(403);
@@ -208,7 +205,6 @@ describe('an invitation', () => {
   });
 
   test('is good again after the clock was ahead for a while, in which another was made, unless it was revoked', async () => {
-    const album = await makeAlbum();
     const [link, revoked] = [await invited(album), await invited(album)];
     const path = `/api/albums/${album.id}/invites/${revoked.id}`;
     host.clock.ms += 30 * DAY_MS;
@@ -224,7 +220,6 @@ describe('an invitation', () => {
   });
 
   test('is refused beyond 20 of an album, for odd wishes and without its token', async () => {
-    const album = await makeAlbum();
     const statuses: number[] = [];
     for (const wish of [
       { max: 0 },
@@ -245,7 +240,6 @@ describe('an invitation', () => {
   });
 
   test('brings pictures that the guest deletes with his token, and the album with its own, but no others', async () => {
-    const album = await makeAlbum();
     const link = await invited(album);
     const [own, unwanted, last] = await Promise.all(
       Array.from({ length: 3 }, async () => json<UploadAnswer>(await add(link))),
@@ -271,7 +265,6 @@ describe('an invitation', () => {
   });
 
   test('finds room in a full album for pictures that were deleted', async () => {
-    const album = await makeAlbum();
     const link = await invited(album, { max: 3 });
     // Only then do records without files not mean that the files are lost.
     await host.upload(picture);
@@ -285,7 +278,6 @@ describe('an invitation', () => {
   });
 
   test('brings nothing that outlives its album, if a guest is adding while that is deleted with its pictures', async () => {
-    const album = await makeAlbum();
     const link = await invited(album);
     const { id: first } = await json<UploadAnswer>(await add(link));
     let late: UploadAnswer | null = null;

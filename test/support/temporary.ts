@@ -11,3 +11,7 @@ export async function withFolder<T>(work: (folder: string) => Promise<T>): Promi
     await rm(folder, { recursive: true, force: true });
   }
 }
+
+/** The same with the path that the file of a database has in it. */
+export const withFile = <T>(work: (path: string, folder: string) => Promise<T>) =>
+  withFolder((folder) => work(join(folder, 'picpool.db'), folder));

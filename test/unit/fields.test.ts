@@ -48,24 +48,10 @@ describe('records of the first version in Redis', () => {
 
   test('an image reads as it was, without the mark of its request', () => {
     const text = '["webp",2048,null,1700000000000,"cat.png",640,480,1,"aa","192.0.2.1","bb","01234567"]';
-    expect(decodeImage('Zk3vQ8mT1xYb', text, 5, 0)).toMatchObject({
-      ...{ id: 'Zk3vQ8mT1xYb', format: 'webp', size: 2048, passwordHash: null, createdAt: 1_700_000_000_000 },
-      ...{ filename: 'cat.png', width: 640, height: 480, frames: 1, hash: 'aa', uploader: '192.0.2.1' },
-      ...{
-        deleteTokenHash: 'bb',
-        lastAccess: 5,
-        unlisted: 0,
-        expiresAt: null,
-        maxViews: null,
-        viewsLeft: null,
-        thumbhash: null,
-        phash: null,
-        exif: null,
-        made: null,
-        title: null,
-        alt: null,
-      },
-    });
+    const own = { filename: 'cat.png', size: 2048, hash: 'aa', deleteTokenHash: 'bb', lastAccess: 5 };
+    expect(decodeImage('Zk3vQ8mT1xYb', text, 5, 0)).toEqual(
+      image({ id: 'Zk3vQ8mT1xYb', format: 'webp', ...own }),
+    );
   });
 
   test('the scripts find the fields where the codecs put them', () => {

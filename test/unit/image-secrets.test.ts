@@ -25,6 +25,7 @@ describe('random texts', () => {
 
 describe('a password hash', () => {
   const hasher = createPasswordHasher(randomBytes);
+  const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
 
   test('matches only its password, has its own salt and does not contain the password', async () => {
     const [one, two] = await Promise.all([hasher.hash('secret'), hasher.hash('secret')]);
@@ -35,7 +36,6 @@ describe('a password hash', () => {
   });
 
   test('is the same however a keyboard composes it, also by the hash of a version that did not know that', async () => {
-    const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
     const [composed, decomposed] = ['Caf\u00e9', 'Cafe\u0301'];
     for (const text of [composed, decomposed]) {
       const encoded = await quick.hash(text);
@@ -51,7 +51,6 @@ describe('a password hash', () => {
   });
 
   test('uses at most 1,024 bytes', async () => {
-    const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
     const [longest, longer] = ['x'.repeat(1024), 'x'.repeat(1025)];
     // In the form that is hashed, the second one has twice as many.
     for (const text of [longest, '\u0958'.repeat(341)])
@@ -60,14 +59,12 @@ describe('a password hash', () => {
   });
 
   test('of another kind, or with impossible parameters, is an error and not a mismatch', async () => {
-    const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
     const [, ...rest] = (await quick.hash('secret')).split('$');
     await expect(quick.verify('secret', ['bcrypt', ...rest].join('$'))).rejects.toThrow('unknown kind');
     await expect(quick.verify('secret', `scrypt$0$8$1$${rest.slice(3).join('$')}`)).rejects.toThrow();
   });
 
   test('is refused as busy when too many wait', async () => {
-    const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
     const encoded = await quick.hash('secret');
     const checks = Array.from({ length: 60 }, () =>
       quick.verify('secret', encoded).catch((error) => error.code),

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { readFlags } from '../../src/proxy/pages/flags.ts';
 import { copyProxies, showProxies } from '../../src/proxy/pages/pages.ts';
@@ -61,8 +61,9 @@ const copy = async (query: string) =>
   ).text();
 
 describe('the list', () => {
+  beforeEach(() => open());
+
   test('shows each proxy with its country, its flag and its last checks, and marks what is not verified', async () => {
-    await open();
     const { html, words } = await read();
     expect(words).toMatch(/192\.0\.2\.1:80 http Elite unverified Germany 100 ms/);
     expect(words).toMatch(/192\.0\.2\.2:80 https Elite France /);
@@ -72,7 +73,6 @@ describe('the list', () => {
   });
 
   test('is filtered in the units that it shows, and each filter can be removed', async () => {
-    await open();
     const { html, words } = await read(
       '?uptime=40&max_latency_ms=150&within=45&min_proof=signed&country=germany,FR',
     );
@@ -108,14 +108,12 @@ describe('the list', () => {
     ['?sort=size', 'Sort by must be'],
     ['?page=0', 'Page must be an integer from 1 to 1000000.'],
   ])('says what does not fit in %p', async (query, message) => {
-    await open();
     const { words } = await read(query);
     expect(words).toContain(message);
     expect(words).toContain('4 proxies');
   });
 
   test('says it of the first fields of thousands', async () => {
-    await open();
     const query = `?country=DE&${Array.from({ length: 2000 }, (_, n) => `n${n}=1`).join('&')}`;
     const { html, words } = await read(query);
     expect(words).toContain('“n0” is not a filter.');
@@ -124,7 +122,6 @@ describe('the list', () => {
   });
 
   test('has only the selected ones', async () => {
-    await open();
     const { html, words } = await read('?id=2,99,2');
     expect(words).toContain('1 proxy');
     expect(words).not.toContain('192.0.2.1:80');
@@ -132,7 +129,6 @@ describe('the list', () => {
   });
 
   test('marks proxies that need a login, and does not copy them without it', async () => {
-    await open();
     const { html } = await read('?protocol=socks5');
     expect(html).toContain('192.0.2.3:80 <span class="pill" title="Requires a login');
     expect(html).not.toContain('data-copy-row');
@@ -141,7 +137,6 @@ describe('the list', () => {
   });
 
   test('is in Chinese on request', async () => {
-    await open();
     const { words } = await read('', 'zh-CN');
     expect(words).toContain('4 个代理');
     expect(words).toContain('德国');
@@ -149,8 +144,9 @@ describe('the list', () => {
 });
 
 describe('copies', () => {
+  beforeEach(() => open());
+
   test('are lines or records, of those that are named or of all that match', async () => {
-    await open();
     expect(await copy('?as=text&id=1,2')).toBe('192.0.2.1:80\n192.0.2.2:80\n');
     expect(await copy('?as=standard&protocol=socks4')).toBe('socks4://192.0.2.4:80\n');
     expect(JSON.parse(await copy('?as=json&id=2'))).toMatchObject([{ ip: '192.0.2.2', protocol: 'https' }]);
@@ -163,7 +159,6 @@ describe('copies', () => {
   });
 
   test('have the order that the page shows, and one proxy of an exit where only one is asked for', async () => {
-    await open();
     const exit = { exitIp: '192.0.2.4', proof: 'tls', uptime: 0.01, responseMs: 7 } as const;
     await pool.store.save([draft('https://192.0.2.5:80', pool.clock.now() - 30 * MINUTE, exit)]);
     const [oldest, one] = ['sort=-last_checked', 'sort=-last_checked&unique=exit_ip'];
@@ -177,7 +172,6 @@ describe('copies', () => {
   });
 
   test('leave out what asks for a login, and say what is right', async () => {
-    await open();
     for (const id of [3, 900_000])
       await expect(copy(`?as=standard&id=${id}`)).rejects.toThrow('There is nothing to copy: ');
     await expect(copy('?country=Germny')).rejects.toThrow('There is no country Germny; did you mean DE?');

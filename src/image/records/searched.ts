@@ -1,3 +1,5 @@
+import type { ImageRecord } from '../image.ts';
+
 /** Separates the fields of an image. No field and no search contains it. */
 export const FIELD_END = '\n';
 const CONTROLS = /[\u0000-\u001f\u007f]/;
@@ -6,13 +8,7 @@ const CONTROLS = /[\u0000-\u001f\u007f]/;
 const ACCENTS = /[\u0300-\u036f]/g;
 
 /** The searchable fields of an image. */
-export interface Searched {
-  id: string;
-  filename: string;
-  format: string;
-  title: string | null;
-  alt: string | null;
-}
+export type Searched = Pick<ImageRecord, 'id' | 'filename' | 'format' | 'title' | 'alt'>;
 
 /** Number of words of a search that count. */
 const MOST_WORDS = 8;

@@ -11,6 +11,7 @@ import { startPaidProxy } from './paid-proxy.ts';
 
 const SECRET = 'shared by checker and judge';
 const LOGIN = 'me:secret';
+const PLACE = { protocol: 'https', ip: 'paid.judge.test', login: LOGIN } as const;
 
 export async function openPaidWorld() {
   const certificates = await createCertificates();
@@ -84,25 +85,14 @@ const CHECKS: [string, (world: PaidWorld) => Promise<void>][] = [
   [
     'a proxy whose certificate is for another name fails its check, before it learns the login',
     async ({ proxies, checker }) => {
-      const place = {
-        protocol: 'https',
-        ip: 'paid.judge.test',
-        login: LOGIN,
-        tls: 'paid.judge.test',
-      } as const;
-      const result = await checker(here).check({ ...place, port: proxies.wrong.port });
+      const result = await checker(here).check({ ...PLACE, tls: PLACE.ip, port: proxies.wrong.port });
       assert.deepEqual(result, { verdict: 'dead', error: 'tls_error' });
     },
   ],
   [
     'a name with a private address is never dialled, one that is unknown is unreachable, and a silent name server says nothing',
     async ({ proxies, checker }) => {
-      const place = {
-        protocol: 'https',
-        ip: 'paid.judge.test',
-        port: proxies.plain.port,
-        login: LOGIN,
-      } as const;
+      const place = { ...PLACE, port: proxies.plain.port };
       const before = proxies.plain.dialled();
       const strict = checker(here, false);
       assert.deepEqual(await strict.check(place), { verdict: 'dead', error: 'refused_address' });
