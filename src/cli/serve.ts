@@ -35,7 +35,7 @@ and from a .env file; \`picpool config\` lists them.`,
 /** Starts the server and runs it until a signal. A second signal ends it at once. */
 async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const config = parseConfig(env);
-  const lines = createLineWriter({ write: (text) => void process.stdout.write(text) });
+  const lines = createLineWriter((text) => void process.stdout.write(text));
   process.on('exit', lines.flush);
   const log = createLogger({
     level: config.LOG_LEVEL,

@@ -58,6 +58,8 @@ export class Desk {
   readonly idle: Idle;
   /** Open tunnels and responses on their way; idle ones are cut. */
   readonly carriers = new Set<Carrier>();
+  /** True once clients get no further request on their connections. */
+  isEnding = false;
 
   constructor(options: GatewayOptions) {
     this.options = options;

@@ -70,15 +70,25 @@ export class Gateway extends Desk implements Host {
     }
   }
 
-  /** Takes no more connections. Resolves when no client is served any more, and no tunnel has carried anything lately. */
+  /** Takes no more connections and requests. Resolves when no client is served any more, except over quiet tunnels. */
   async drain(): Promise<void> {
+    this.isEnding = true;
     this.#close();
+    /** Not waited for longer: many notice that a kept connection has ended only when they need it again. */
+    const dismissed = new Set<Client>();
     const isRecent = (at: number) => this.options.monotonic() - at < QUIET_MS;
-    const isServed = ({ serving, startedAt }: Client) => {
+    const isServed = (client: Client) => {
+      const { serving, startedAt } = client;
       if (serving instanceof Relay) return isRecent(serving.movedAt);
-      return serving instanceof Tunnel ? isRecent(startedAt) : serving !== null;
+      return serving instanceof Tunnel ? isRecent(startedAt) : !dismissed.has(client);
     };
-    while ([...this.#clients].some(isServed)) await systemClock.sleep(WAKE_MS);
+    while ([...this.#clients].some(isServed)) {
+      for (const client of [...this.#clients].filter(({ serving }) => serving === null)) {
+        dismissed.add(client);
+        client.close();
+      }
+      await systemClock.sleep(WAKE_MS);
+    }
   }
 
   /** Cuts all connections. */

@@ -238,7 +238,7 @@ class Exchange implements Carrier, Served {
     const { member, tookMs } = attempt;
     this.#answer = { ...answer, body: relay(answer.framing) };
     this.#settle('served');
-    const { admission, target, desk } = this.#job;
+    const { admission, target, desk, request } = this.#job;
     const lane = this.#lane;
     const site = siteOf(target.host);
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
@@ -251,7 +251,7 @@ class Exchange implements Carrier, Served {
     };
     // The connection can be reused if both bodies have a known end.
     this.#keepsClient =
-      this.#job.request.keepAlive && this.#requestBody.done && answer.framing !== 'until close';
+      !desk.isEnding && request.keepAlive && this.#requestBody.done && answer.framing !== 'until close';
     const added = [this.#keepsClient ? 'Connection: keep-alive' : 'Connection: close'];
     added.push(...(admission.session?.headers() ?? exitHeaders(member.upstream)));
     const head = answerHead(answer, added);

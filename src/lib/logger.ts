@@ -120,20 +120,13 @@ function toPlain(value: unknown): unknown {
   return lines.join('\n');
 }
 
-interface LineWriterOptions {
-  write: (text: string) => void;
-  /** Maximum time that a line waits. */
-  everyMs?: number;
-  /** Maximum number of buffered characters. */
-  maxWaiting?: number;
-}
-
-/** Too short to notice for someone who watches the log. */
+/** Maximum time that a line waits: too short to notice for someone who watches the log. */
 const EVERY_MS = 100;
+/** Maximum number of buffered characters. */
 const MAX_WAITING = 64 * 1024;
 
 /** Writes lines in batches, because one write costs as much as creating the line. */
-export function createLineWriter({ write, everyMs = EVERY_MS, maxWaiting = MAX_WAITING }: LineWriterOptions) {
+export function createLineWriter(write: (text: string) => void) {
   let waiting = '';
   let timer: ReturnType<typeof setTimeout> | null = null;
 
@@ -148,8 +141,8 @@ export function createLineWriter({ write, everyMs = EVERY_MS, maxWaiting = MAX_W
   return {
     write(line: string): void {
       waiting += `${line}\n`;
-      if (waiting.length > maxWaiting) flush();
-      else timer ??= setTimeout(flush, everyMs);
+      if (waiting.length > MAX_WAITING) flush();
+      else timer ??= setTimeout(flush, EVERY_MS);
     },
     /** Writes the buffered lines now. */
     flush,

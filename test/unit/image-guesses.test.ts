@@ -28,7 +28,7 @@ function createGuard() {
       },
     },
     cookies: { opener: (header) => () => header === 'valid' },
-    guesses: createGuessLimits({ limiter: createLocalRateLimiter({ now: clock.now }), sleep: clock.sleep }),
+    guesses: createGuessLimits(createLocalRateLimiter({ now: clock.now }), clock.sleep),
     random: randomBytes,
     now: clock.now,
   });

@@ -25,24 +25,18 @@ const MAX_DELAY_MS = 3000;
 /** Maximum number of delayed tries at once, for all images. */
 const MAX_DELAYED = 256;
 
-interface GuessLimitsOptions {
-  limiter: RateLimiter;
-  sleep: Clock['sleep'];
-  /** Wrong passwords from one network, for all images together. Default: 30 a minute. */
-  perNetwork?: Bucket | undefined;
-}
-
 /** A counter of failures that limits a try. */
 interface Account {
   key: string;
   bucket: Bucket;
 }
 
-export function createGuessLimits({
-  limiter,
-  sleep,
-  perNetwork = DEFAULT_RATES.password,
-}: GuessLimitsOptions) {
+/** `perNetwork`: wrong passwords from one network, for all images together. */
+export function createGuessLimits(
+  limiter: RateLimiter,
+  sleep: Clock['sleep'],
+  perNetwork: Bucket = DEFAULT_RATES.password,
+) {
   let delayed = 0;
 
   async function delay({ key, bucket }: Account): Promise<void> {

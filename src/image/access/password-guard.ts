@@ -114,7 +114,7 @@ export async function openProtection({
   const now = () => clock.now();
   const keys = await openKeyRing({ state, name: 'cookie-secret', random, now });
   const cookies = createCookieSigner(keys, now);
-  const guesses = createGuessLimits({ limiter, sleep: clock.sleep, perNetwork });
+  const guesses = createGuessLimits(limiter, clock.sleep, perNetwork);
   let following: Repetition | null = null;
   return {
     cookies,

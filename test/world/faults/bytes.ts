@@ -63,8 +63,8 @@ export const BYTE_FAULTS: readonly PutBack[] = [
   ),
   fault('the rest of a body is taken for the next request', [
     'src/gateway/plain.ts',
-    'this.#job.request.keepAlive && this.#requestBody.done && answer',
-    'this.#job.request.keepAlive && answer',
+    'request.keepAlive && this.#requestBody.done && answer',
+    'request.keepAlive && answer',
   ]),
   fault(
     'a connection to a proxy is used again before a request has ended',
@@ -75,8 +75,8 @@ export const BYTE_FAULTS: readonly PutBack[] = [
     ],
     [
       'src/gateway/plain.ts',
-      'this.#job.request.keepAlive && this.#requestBody.done && answer',
-      'this.#job.request.keepAlive && answer',
+      'request.keepAlive && this.#requestBody.done && answer',
+      'request.keepAlive && answer',
     ],
   ),
   fault('a DELETE is sent to several proxies', [
