@@ -76,10 +76,13 @@ async function everyoneSays<World extends Copies>(
     await until(async () => isNamed(JSON.stringify((await world.readiness(server)).degraded ?? []))).catch(
       async () => faults.push(`readiness says ${JSON.stringify(await world.readiness(server))}`),
     );
-    const lines = server.logged
-      .filter(({ message }) => message === REFUSED)
-      .map(({ facts }) => JSON.stringify(facts));
-    if (!lines.some(isNamed)) faults.push(`the log says ${lines.join() || 'nothing'}`);
+    const refused = () =>
+      server.logged.filter(({ message }) => message === REFUSED).map(({ facts }) => JSON.stringify(facts));
+    // Readiness may find out first, when it writes.
+    await until(() => refused().some(isNamed)).catch(() =>
+      faults.push(`the log says ${refused().join() || 'nothing'}`),
+    );
+    const lines = refused();
     const repeated = lines.filter((line, index) => line === lines[index - 1]);
     if (repeated.length > 0) faults.push(`the log says again: ${repeated[0]}`);
   }
