@@ -69,7 +69,8 @@ export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs:
       begun = true;
       await systemClock.sleep(delayMs);
       const draining = features.map((feature) => feature.drain?.());
-      await within(graceMs, Promise.all([...draining, server.drain()])).catch(() => {});
+      // One that fails does not cut what the others have under way.
+      await within(graceMs, Promise.allSettled([...draining, server.drain()])).catch(() => {});
       await server.close();
       await within(JOBS_MS, Promise.all(features.map((feature) => feature.stop()))).catch(() => {});
       await within(JOBS_MS, Promise.all([audit.stop(), usage.stop()])).catch(() => {});

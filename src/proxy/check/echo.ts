@@ -118,10 +118,10 @@ function readTrace(body: string): Echo | null {
 
 function readEnvironment(body: string): Echo | null {
   const headers: Record<string, string> = {};
-  const frame = [(body.match(/<\/?(?!br\b)[a-z]+/gi) ?? []).join('').toLowerCase()];
+  const frame = [tagsOf(body)];
   let remote = '';
   for (const line of body.split('\n')) {
-    const text = line.replace(/<[^<>]{0,200}>/g, '').trim();
+    const text = stripTags(line).trim();
     const [, name, value = ''] = /^([A-Z][A-Z0-9_]*)\s*=(.*)$/.exec(text) ?? [];
     if (name === 'REMOTE_ADDR') remote = value.trim();
     else if (name?.startsWith('HTTP_'))
@@ -132,6 +132,14 @@ function readEnvironment(body: string): Echo | null {
   }
   const place = splitChain(remote);
   return place && { format: 'environment', ...place, headers, proven: false, frame: frame.join('\n') };
+}
+
+function stripTags(line: string): string {
+  return line.replace(/<[^<>]{0,200}>/g, '');
+}
+
+function tagsOf(body: string): string {
+  return (body.match(/<\/?(?!br\b)[a-z]+/gi) ?? []).join('').toLowerCase();
 }
 
 /**
