@@ -6,7 +6,14 @@ import { type Finding, fail, ok, warn } from '../findings/finding.ts';
 import { checkJudges, checkSources } from '../findings/network.ts';
 import { fileFindings, openFindings } from '../findings/settings.ts';
 import { checkBlobs, checkDurability, checkLimits, checkPair, checkRecords } from '../findings/stores.ts';
-import { checkConversion, checkFolder, checkOpenFiles, checkPort, type Patient } from '../findings/system.ts';
+import {
+  checkConversion,
+  checkFolder,
+  checkOpenFiles,
+  checkPort,
+  isHidden,
+  type Patient,
+} from '../findings/system.ts';
 import { countOf, formatCount } from '../lib/format.ts';
 import { defineCommand } from './command.ts';
 import { misspelled } from './config.ts';
@@ -83,6 +90,9 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
   },
 });
 
+const HIDDEN =
+  "Deno's permissions hide it. If DATA_DIR does not exist yet, start the server once, which creates it.";
+
 type Check = (patient: Patient) => Promise<readonly Finding[]>;
 
 type Examination = [name: string, look: () => Promise<readonly Finding[]>];
@@ -92,7 +102,9 @@ async function examine(terminal: Terminal, examinations: readonly Examination[])
   for (const [name, look] of examinations) {
     terminal.status(`${name} ...`);
     const findings = await look().catch((error: unknown) => [
-      fail(error instanceof Error ? error.message : String(error)),
+      error instanceof Error
+        ? fail(error.message, isHidden(error) ? HIDDEN : undefined)
+        : fail(String(error)),
     ]);
     for (const { level, text, advice } of findings) {
       if (level === 'fail') failures++;

@@ -97,12 +97,14 @@ export function has(path: string): Promise<boolean> {
   return succeeds(stat(path));
 }
 
+/** Reports whether Deno's permissions do not let this program know. */
+export const isHidden = (error: unknown) => error instanceof Error && error.name === 'NotCapable';
+
 /** Reports whether it succeeds, or fails for that reason alone. Rejects if Deno's permissions hide the answer. */
 function succeeds(work: Promise<unknown>, harmless = ''): Promise<boolean> {
   return work.then(
     () => true,
-    (error: NodeJS.ErrnoException) =>
-      error.name === 'NotCapable' ? Promise.reject(error) : error.code === harmless,
+    (error: NodeJS.ErrnoException) => (isHidden(error) ? Promise.reject(error) : error.code === harmless),
   );
 }
 
@@ -126,6 +128,7 @@ export async function checkConversion(patient: Patient): Promise<Finding[]> {
   try {
     return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
   } catch (error) {
+    if (isHidden(error)) throw error;
     const isClosed = error instanceof Error && 'syscall' in error && error.syscall === 'mkdtemp';
     const installed =
       'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';

@@ -309,8 +309,8 @@ test('a server that has become read-only says so to all who wait and is not aske
     });
     const begun = `SELECT sessions FROM pg_stat_database WHERE datname = 'readonly'`;
     expect((await ask<{ sessions: number }>('safe', begun))[0]?.sessions).toBeLessThan(100);
-    const { servers, ...address } = parsePostgresUrl(url.href);
-    const pool = await createPool({ ...address, prepare: false }, servers[0]);
+    const address = parsePostgresUrl(url.href);
+    const pool = await createPool({ ...address, prepare: false }, address.servers[0]);
     server.pause();
     const asked = pool.sql.unsafe('SELECT 1').catch(() => {});
     await new Promise((resolve) => setTimeout(resolve, 100));
