@@ -2,18 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { text, timer } from '../config-values.ts';
-import { type Finding, fail, ok, warn } from '../findings/finding.ts';
+import { type Finding, failed, ok, warn } from '../findings/finding.ts';
 import { checkJudges, checkSources } from '../findings/network.ts';
 import { fileFindings, openFindings } from '../findings/settings.ts';
 import { checkBlobs, checkDurability, checkLimits, checkPair, checkRecords } from '../findings/stores.ts';
-import {
-  checkConversion,
-  checkFolder,
-  checkOpenFiles,
-  checkPort,
-  isHidden,
-  type Patient,
-} from '../findings/system.ts';
+import { checkConversion, checkFolder, checkOpenFiles, checkPort, type Patient } from '../findings/system.ts';
 import { countOf, formatCount } from '../lib/format.ts';
 import { defineCommand } from './command.ts';
 import { misspelled } from './config.ts';
@@ -90,9 +83,6 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
   },
 });
 
-const HIDDEN =
-  "Deno's permissions hide it. If DATA_DIR does not exist yet, start the server once, which creates it.";
-
 type Check = (patient: Patient) => Promise<readonly Finding[]>;
 
 type Examination = [name: string, look: () => Promise<readonly Finding[]>];
@@ -101,11 +91,7 @@ async function examine(terminal: Terminal, examinations: readonly Examination[])
   let failures = 0;
   for (const [name, look] of examinations) {
     terminal.status(`${name} ...`);
-    const findings = await look().catch((error: unknown) => [
-      error instanceof Error
-        ? fail(error.message, isHidden(error) ? HIDDEN : undefined)
-        : fail(String(error)),
-    ]);
+    const findings = await look().catch((error: unknown) => [failed(error)]);
     for (const { level, text, advice } of findings) {
       if (level === 'fail') failures++;
       const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(25)}`);

@@ -14,7 +14,7 @@ import { freeBytesOf, isStorageFull, storageFull } from '../lib/storage-full.ts'
 import type { Runtime } from '../runtime/runtime.ts';
 import { localFolders } from '../start/data-folder.ts';
 import { socketPath } from '../start/listen.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { type Finding, fail, failed, isHidden, ok, warn } from './finding.ts';
 
 /** What is examined: a server with these settings on this machine. */
 export interface Patient {
@@ -97,9 +97,6 @@ export function has(path: string): Promise<boolean> {
   return succeeds(stat(path));
 }
 
-/** Reports whether Deno's permissions do not let this program know. */
-export const isHidden = (error: unknown) => error instanceof Error && error.name === 'NotCapable';
-
 /** Reports whether it succeeds, or fails for that reason alone. Rejects if Deno's permissions hide the answer. */
 function succeeds(work: Promise<unknown>, harmless = ''): Promise<boolean> {
   return work.then(
@@ -128,12 +125,11 @@ export async function checkConversion(patient: Patient): Promise<Finding[]> {
   try {
     return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
   } catch (error) {
-    if (isHidden(error)) throw error;
     const isClosed = error instanceof Error && 'syscall' in error && error.syscall === 'mkdtemp';
     const installed =
       'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
     const advice = isStorageFull(error) ? 'Free some space.' : isClosed ? CLOSED_FOLDER : installed;
-    return [fail(error instanceof Error ? error.message : String(error), advice)];
+    return [failed(error, advice)];
   }
 }
 
