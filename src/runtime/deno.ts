@@ -126,7 +126,7 @@ export const denoRuntime: Runtime = {
       },
       async close() {
         // Aborting a server that drains or has ended throws. The connections that remain end with the process.
-        if (isEnding) return;
+        if (isEnding) return void server.shutdown().catch(() => {});
         isEnding = true;
         abort.abort();
         await server.finished.catch(() => {});
