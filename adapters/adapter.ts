@@ -20,6 +20,8 @@ export interface RecordStores {
   limiter: RateLimiter;
   /** Returns the condition of the store as this process has seen it, without asking the store. */
   condition(): StoreCondition;
+  /** Of a replica that serves lists: rejects if it does not answer. */
+  askReads?: (() => Promise<unknown>) | undefined;
   close(): Promise<void>;
 }
 

@@ -45,6 +45,7 @@ export const postgres: RecordsAdapter = {
         unreadable: { proxy: 0, image: 0 },
         lagMs: { proxy: proxies.lagMs(), image: 0 },
       }),
+      askReads: elsewhere?.ask,
       async close() {
         await Promise.all([connection.close(), elsewhere?.close()]);
       },
@@ -64,11 +65,15 @@ async function openReads(
   primary: PostgresConnection,
   url: string,
   images: ImageStore,
-): Promise<{ images: ImageStore; close(): Promise<void> }> {
+): Promise<{ images: ImageStore; ask(): Promise<unknown>; close(): Promise<void> }> {
   const { createReplicaConnection } = await import('./connection.ts');
   const { createImageList } = await import('./image-list.ts');
   const { createReadsElsewhere, withListElsewhere } = await import('./read-elsewhere.ts');
   const replica = createReplicaConnection(url);
   const reads = createReadsElsewhere(primary, replica);
-  return { images: withListElsewhere(images, createImageList(replica), reads), close: () => replica.close() };
+  return {
+    images: withListElsewhere(images, createImageList(replica), reads),
+    ask: () => replica.ask('safe', 'SELECT 1'),
+    close: () => replica.close(),
+  };
 }

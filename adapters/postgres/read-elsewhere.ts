@@ -1,5 +1,6 @@
 import { AppError } from '../../src/errors.ts';
 import type { ImageStore } from '../../src/image/store.ts';
+import { LateError, within } from '../../src/lib/deadline.ts';
 import type { PostgresConnection } from './connection.ts';
 import { onWrites } from './kept-lists.ts';
 
@@ -7,6 +8,8 @@ import { onWrites } from './kept-lists.ts';
 const AGE_MS = 500;
 /** Pause after one of the two did not respond, during which it is not asked. */
 const PAUSE_MS = 2000;
+/** How long reads wait for a primary that was away: one that is back answers at once. */
+const BACK_MS = 250;
 
 /** A place in the log of a server: two hexadecimal numbers, on a timeline that begins when a replica is promoted. */
 interface Position {
@@ -82,7 +85,8 @@ export function createReadsElsewhere(
     async read<T>(work: { primary: () => Promise<T>; replica: () => Promise<T> }): Promise<T> {
       if (isPaused('primary')) return work.replica();
       try {
-        await look();
+        await (Number.isFinite(awayAt.primary) ? within(BACK_MS, look()) : look());
+        awayAt.primary = Number.NEGATIVE_INFINITY;
       } catch (error) {
         if (!isAway(error)) throw error;
         awayAt.primary = now();
@@ -112,7 +116,8 @@ export function createReadsElsewhere(
 /** Reads that a replica of the server may answer. */
 type ReadsElsewhere = ReturnType<typeof createReadsElsewhere>;
 
-const isAway = (error: unknown) => error instanceof AppError && error.code === 'unavailable';
+const isAway = (error: unknown) =>
+  error instanceof LateError || (error instanceof AppError && error.code === 'unavailable');
 
 /** Reports whether a server has what another one had written. Positions of different timelines say nothing about each other. */
 function reaches(one: Position, other: Position): boolean {

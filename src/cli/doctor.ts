@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { text, timer } from '../config-values.ts';
-import { type Finding, fail, ok, warn } from '../findings/finding.ts';
+import { type Finding, failed, ok, warn } from '../findings/finding.ts';
 import { checkJudges, checkSources } from '../findings/network.ts';
 import { fileFindings, openFindings } from '../findings/settings.ts';
 import { checkBlobs, checkDurability, checkLimits, checkPair, checkRecords } from '../findings/stores.ts';
@@ -91,9 +91,7 @@ async function examine(terminal: Terminal, examinations: readonly Examination[])
   let failures = 0;
   for (const [name, look] of examinations) {
     terminal.status(`${name} ...`);
-    const findings = await look().catch((error: unknown) => [
-      fail(error instanceof Error ? error.message : String(error)),
-    ]);
+    const findings = await look().catch((error: unknown) => [failed(error)]);
     for (const { level, text, advice } of findings) {
       if (level === 'fail') failures++;
       const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(25)}`);

@@ -29,3 +29,13 @@ export const ok = (text: string): Finding => ({ level: 'ok', text });
 export const unknown = (text: string, advice?: string): Finding => ({ level: 'unknown', text, advice });
 export const warn = (text: string, advice?: string): Finding => ({ level: 'warn', text, advice });
 export const fail = (text: string, advice?: string): Finding => ({ level: 'fail', text, advice });
+
+const HIDDEN =
+  "Deno's permissions hide it. If DATA_DIR does not exist yet, start the server once, which creates it.";
+
+/** Reports whether Deno's permissions do not let this program know. */
+export const isHidden = (error: unknown) => error instanceof Error && error.name === 'NotCapable';
+
+/** Creates what is shown of a check that failed. */
+export const failed = (error: unknown, advice?: string): Finding =>
+  fail(error instanceof Error ? error.message : String(error), isHidden(error) ? HIDDEN : advice);

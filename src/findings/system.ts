@@ -14,7 +14,7 @@ import { freeBytesOf, isStorageFull, storageFull } from '../lib/storage-full.ts'
 import type { Runtime } from '../runtime/runtime.ts';
 import { localFolders } from '../start/data-folder.ts';
 import { socketPath } from '../start/listen.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { type Finding, fail, failed, isHidden, ok, warn } from './finding.ts';
 
 /** What is examined: a server with these settings on this machine. */
 export interface Patient {
@@ -101,8 +101,7 @@ export function has(path: string): Promise<boolean> {
 function succeeds(work: Promise<unknown>, harmless = ''): Promise<boolean> {
   return work.then(
     () => true,
-    (error: NodeJS.ErrnoException) =>
-      error.name === 'NotCapable' ? Promise.reject(error) : error.code === harmless,
+    (error: NodeJS.ErrnoException) => (isHidden(error) ? Promise.reject(error) : error.code === harmless),
   );
 }
 
@@ -130,7 +129,7 @@ export async function checkConversion(patient: Patient): Promise<Finding[]> {
     const installed =
       'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
     const advice = isStorageFull(error) ? 'Free some space.' : isClosed ? CLOSED_FOLDER : installed;
-    return [fail(error instanceof Error ? error.message : String(error), advice)];
+    return [failed(error, advice)];
   }
 }
 

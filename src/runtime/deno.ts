@@ -71,23 +71,45 @@ export const denoRuntime: Runtime = {
   },
 
   async serve(handler, where) {
-    const abort = new AbortController();
-    const serveAt = (place: typeof where) =>
-      Deno.serve({ ...place, signal: abort.signal, onListen() {} }, (request, info) =>
-        handler('path' in where ? withoutUnix(request) : request, () => info.remoteAddr.hostname ?? ''),
-      );
+    let abort = new AbortController();
+    let isEnding = false;
+    /** Answers to requests whose body may still arrive. */
+    const receiving = new Set<Promise<Response>>();
+    const serveAt = (place: typeof where) => {
+      abort = new AbortController();
+      return Deno.serve({ ...place, signal: abort.signal, onListen() {} }, (request, info) => {
+        const answer = handler(
+          'path' in where ? withoutUnix(request) : request,
+          () => info.remoteAddr.hostname ?? '',
+        );
+        if (answer instanceof Promise && request.method !== 'GET' && !isEnding) {
+          const forget = () => receiving.delete(answer);
+          receiving.add(answer);
+          answer.then(forget, forget);
+        }
+        return answer;
+      });
+    };
     let server = serveAt(where);
-    let draining = false;
+    /** Resolves when the requests of earlier listeners have ended. */
+    let earlier = Promise.resolve();
+    // Deno's own shutdown cuts the bodies that are still arriving.
+    const retire = async (left: typeof server) => {
+      while (receiving.size > 0) await Promise.allSettled(receiving);
+      await left.shutdown();
+    };
     // Without files for one more connection Deno gives up the listener, though not the connections that it has.
     const keepListening = async (): Promise<void> => {
       const place = { ...where, ...('port' in where && { port: server.addr.port ?? where.port }) };
       while (true) {
-        const ending = await server.finished.catch((error: Error) => error);
-        if (ending) await setTimeout(AGAIN_MS);
-        if (!ending || draining || abort.signal.aborted) return;
+        const failure = await server.finished.catch((error: Error) => error);
+        if (failure) await setTimeout(AGAIN_MS);
+        if (!failure || isEnding) return;
         try {
+          const left = server;
           server = serveAt(place);
           if ('path' in place) chmodSync(place.path, SOCKET_MODE);
+          earlier = Promise.allSettled([earlier, retire(left)]).then(() => {});
         } catch (error) {
           // Otherwise there are still no files.
           if ((error as Error).name === 'AddrInUse') throw error;
@@ -99,14 +121,15 @@ export const denoRuntime: Runtime = {
       hostname: server.addr.hostname ?? '',
       port: server.addr.port ?? 0,
       drain() {
-        draining = true;
-        return server.shutdown();
+        isEnding = true;
+        return Promise.all([earlier, retire(server)]).then(() => {});
       },
       async close() {
         // Aborting a server that drains or has ended throws. The connections that remain end with the process.
-        if (draining) return;
+        if (isEnding) return void server.shutdown().catch(() => {});
+        isEnding = true;
         abort.abort();
-        await server.finished;
+        await server.finished.catch(() => {});
       },
     };
   },

@@ -65,6 +65,9 @@ export async function startImages(parts: Parts): Promise<RunningFeature> {
     health: [
       ...recordSources(stores.state, 'image'),
       ...fileSources(stores.blobs, folder, 'image'),
+      ...(stores.askReads
+        ? [answering('METADATA_READ_URL does not answer: the primary serves all lists.', stores.askReads)]
+        : []),
       answering(
         'Uploads are refused: too little free disk, or IMAGE_MAX_STORAGE is reached.',
         host.requireRoom,

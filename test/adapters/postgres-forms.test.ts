@@ -8,9 +8,11 @@ import { openPostgres, type PostgresConnection } from '../../adapters/postgres/c
 import { createPostgresImages } from '../../adapters/postgres/images.ts';
 import { createPostgresLocks } from '../../adapters/postgres/locks.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
+import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
 import { type Migration, migrations } from '../../adapters/postgres/schema.ts';
 import { createPostgresState } from '../../adapters/postgres/state.ts';
+import { parsePostgresUrl } from '../../adapters/postgres/url.ts';
 import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { AppError } from '../../src/errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
@@ -307,15 +309,30 @@ test('a server that has become read-only says so to all who wait and is not aske
     });
     const begun = `SELECT sessions FROM pg_stat_database WHERE datname = 'readonly'`;
     expect((await ask<{ sessions: number }>('safe', begun))[0]?.sessions).toBeLessThan(100);
-    await withConnection(url.href, async (connection) => {
-      server.pause();
-      await Promise.allSettled(
-        Array.from({ length: 24 }, () => connection.ask('never', 'SELECT pg_sleep(1)')),
-      );
-      server.resume();
-    });
+    const address = parsePostgresUrl(url.href);
+    const pool = await createPool({ ...address, prepare: false }, address.servers[0]);
+    server.pause();
+    const asked = pool.sql.unsafe('SELECT 1').catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    pool.drop();
+    await asked;
+    server.resume();
+    // It is accepted after what the driver would have dialed meanwhile.
+    await withConnection(url.href, ({ ask }) => ask('safe', 'SELECT pg_sleep(0.3)'));
     const left = `SELECT 1 FROM pg_stat_activity WHERE datname = 'readonly'`;
     await until(async () => (await ask('safe', left)).length === 0, 5000);
+  });
+});
+
+test('a server whose connections are all taken says so', async () => {
+  const url = new URL(server.url);
+  url.pathname = '/taken';
+  url.username = url.password = 'guest';
+  await withConnection(server.url, async ({ ask }) => {
+    await ask('never', "CREATE ROLE guest LOGIN PASSWORD 'guest'");
+    await ask('never', 'CREATE DATABASE taken CONNECTION LIMIT 0');
+    const said = 'The database has no connection left. Try again in a few seconds.';
+    await expect(openPostgres(url.href)).rejects.toThrow(said);
   });
 });
 

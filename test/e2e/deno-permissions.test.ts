@@ -136,6 +136,11 @@ test('with fewer permissions the server searches all the same, and says what it 
     const env = { ...process.env, DATA_DIR: folder, PORT: '0' };
     const doctor = run([...command, 'doctor', '--offline'], { env });
     await expect(doctor).rejects.toThrow('warn  settings           --allow-sys=statfs is missing\n');
+    const DATA_DIR = join(folder, 'none');
+    const early = [...command.map((word) => word.replace(folder, DATA_DIR)), 'doctor', '--offline'];
+    await expect(run(early, { env: { ...env, DATA_DIR } })).rejects.toThrow(
+      /FAIL {2}data folder .*start the server once.*FAIL {2}image conversion .*start the server once/s,
+    );
   }));
 
 test('the documents name every permission of the task', async () => {

@@ -1,11 +1,12 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { json } from '../support/json.ts';
 import { QUIET } from '../support/servers/quiet-server.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const ENV = { ...QUIET, LOG_LEVEL: 'error' };
@@ -82,32 +83,67 @@ test(
   180_000,
 );
 
+const FEW_FILES = ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'];
+
+/** More clients than such a server has files. */
+const crowd = ({ url }: ServerProcess) =>
+  Array.from({ length: 400 }, () =>
+    connect(Number(new URL(url).port), new URL(url).hostname).on('error', () => {}),
+  );
+
+const isReady = ({ url }: ServerProcess) =>
+  fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
 test.each(['bun', 'deno'] as const)(
-  '256 file descriptors: more clients than that do not end the server on %s',
+  '256 file descriptors: more clients than that end neither the server on %s nor what others are sending',
   async (runtime) => {
-    const server = await startServer(runtime, ENV, undefined, ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh']);
+    const server = await startServer(runtime, ENV, undefined, FEW_FILES);
     const { hostname, port } = new URL(server.url);
-    const sockets: Socket[] = [];
-    for (let count = 0; count < 400; count++) {
-      const socket = connect(Number(port), hostname);
-      socket.on('error', () => {});
-      sockets.push(socket);
-    }
+    const early = connect(Number(port), hostname);
+    let said = '';
+    early.on('data', (bytes) => {
+      said += bytes;
+    });
+    early.write(`POST /api/upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${PNG.length}\r\n\r\n`);
+    early.write(PNG.subarray(0, 9));
+    expect(await isReady(server)).toBe(true);
+    const sockets = crowd(server);
     await new Promise((resolve) => setTimeout(resolve, 500));
     for (const socket of sockets) socket.destroy();
     // What was accepted late is also closed late.
-    for (let tries = 0; tries < 100; tries++) {
-      const answer = await fetch(`${server.url}/livez`, { signal: AbortSignal.timeout(1000) }).catch(
-        () => null,
-      );
-      if (answer?.status === 200) break;
-    }
+    await until(() => isReady(server));
     expect((await upload(server.url)).status).toBe(201);
-    expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
-    expect(await server.stop()).toBe(0);
+    const stopped = server.stop();
+    await until(async () => !(await isReady(server)));
+    // By then, it ends what it can end.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    early.write(PNG.subarray(9));
+    expect(await stopped).toBe(0);
+    expect(said).toStartWith('HTTP/1.1 201 ');
   },
   180_000,
 );
+
+test('a server on Deno whose port another program takes while the files are used up ends, so that it is started again', async () => {
+  const server = await startServer('deno', ENV, undefined, FEW_FILES);
+  const { hostname, port } = new URL(server.url);
+  const sockets = crowd(server);
+  const other = createServer();
+  await until(
+    () =>
+      new Promise<boolean>((resolve) => {
+        other.once('error', () => resolve(false)).listen(Number(port), hostname, () => resolve(true));
+      }),
+  );
+  for (const socket of sockets) socket.destroy();
+  expect(await server.exited).not.toBe(0);
+  expect(server.stderr()).toContain('AddrInUse');
+  other.close();
+  await server.stop();
+}, 60_000);
 
 describe.each(['bun', 'deno'] as const)('on %s', (runtime) => {
   test(

@@ -80,6 +80,26 @@ test('a replica answers lists and searches while it is fresh, and the primary el
   }
 });
 
+test('while the replica is away, /readyz says that the primary serves all lists', async () => {
+  const link = await startRelay(pair.replica.port);
+  const away = pair.replica.url.replace(`:${pair.replica.port}`, `:${link.port}`);
+  const env = { ...QUIET, METADATA_URL: withSchema(pair.primary.url), METADATA_READ_URL: away };
+  const server = await startServer('bun', env);
+  const state = async () => json<{ degraded?: string[] }>(await fetch(`${server.url}/readyz`));
+  try {
+    expect(await state()).toMatchObject({ status: 'ready' });
+    link.cut();
+    const said =
+      'METADATA_READ_URL does not answer: the primary serves all lists. The database does not respond. Try again in a few seconds.';
+    expect(await state()).toMatchObject({ status: 'degraded', degraded: [said] });
+    link.open();
+    await until(async () => (await state()).degraded === undefined);
+  } finally {
+    await server.stop();
+    await link.stop();
+  }
+});
+
 test('when the primary dies and its replica is promoted, copies follow, and nothing acknowledged is lost', async () => {
   const env = { ...QUIET, METADATA_URL: pair.url, METADATA_READ_URL: pair.replica.url };
   const server = await startServer('bun', env);
