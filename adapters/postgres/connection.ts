@@ -156,13 +156,20 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     own.calls++;
     const heard = answers;
     let last: Statement | null = null;
-    const work = begin(own.sql, (statement) => {
-      last = statement;
+    let place = 'waiting' as 'waiting' | 'begun' | 'left';
+    // The driver would send it behind slow ones of the same connection, while others are free.
+    const work = own.inTurn(() => {
+      if (place === 'left') throw new LateError();
+      place = 'begun';
+      return begin(own.sql, (statement) => {
+        last = statement;
+      });
     });
     try {
       return await within(limitMs, work);
     } catch (error) {
-      if (error instanceof LateError) void abandon(last, work, used, heard);
+      if (error instanceof LateError && place === 'waiting') place = 'left';
+      else if (error instanceof LateError) void abandon(last, work, used, heard);
       else if (isMoved(error) && (address.servers.length > 1 || classify(error) === 'refused'))
         leave(used, isFromServer(error));
       throw error;

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import postgres from 'postgres';
+import { createSemaphore } from '../../src/lib/semaphore.ts';
 import type { Server } from '../servers.ts';
 import type { PostgresAddress } from './url.ts';
 
@@ -72,6 +73,8 @@ export async function createPool(address: PostgresAddress & { prepare: boolean }
   };
   return {
     sql,
+    /** Runs a statement or transaction as soon as a connection is free. */
+    inTurn: createSemaphore({ maxRunning: connections }),
     /** How many calls use it. */
     calls: 0,
     drop,

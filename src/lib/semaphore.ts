@@ -1,16 +1,21 @@
-import { AppError, type Said } from '../errors.ts';
+import { AppError, inEnglish, type Said } from '../errors.ts';
 
-/** Lets a limited number of tasks run at once. The others wait in a queue of limited length. */
+/** Lets a limited number of tasks run at once. The others wait in a queue. */
 type Semaphore = <T>(task: () => Promise<T>) => Promise<T>;
 
 interface SemaphoreOptions {
   maxRunning: number;
-  maxWaiting: number;
-  fullMessage: Said;
+  /** How long the queue may be; by default as long as the tasks that arrive. */
+  maxWaiting?: number;
+  fullMessage?: Said;
 }
 
 /** The semaphore rejects with `busy` if the queue is full. */
-export function createSemaphore({ maxRunning, maxWaiting, fullMessage }: SemaphoreOptions): Semaphore {
+export function createSemaphore({
+  maxRunning,
+  maxWaiting = Number.POSITIVE_INFINITY,
+  fullMessage = inEnglish('Too much is waiting.'),
+}: SemaphoreOptions): Semaphore {
   const waiting: (() => void)[] = [];
   let running = 0;
 

@@ -106,6 +106,35 @@ test('a statement that takes too long is also cancelled on the server, and the c
   }
 });
 
+test('a quick statement waits for a free connection, not behind a slow one', async () => {
+  const connection = await openPostgres(variant({ connections: '2' }));
+  try {
+    let ended = false;
+    const slow = connection.ask('safe', 'SELECT pg_sleep(1)').then(() => {
+      ended = true;
+    });
+    const quick = Array.from({ length: 20 }, () => connection.ask('safe', 'SELECT 1 AS one'));
+    expect((await Promise.all(quick)).flat()).toEqual(quick.map(() => ({ one: 1 })));
+    expect(ended).toBe(false);
+    await slow;
+  } finally {
+    await connection.close();
+  }
+});
+
+test('statements that no connection was free for in time are never sent, and the running one goes on', async () => {
+  const connection = await openPostgres(variant({ connections: '1' }), { limitMs: 300 });
+  try {
+    const slow = connection.ask('never', 'SELECT 1 AS one FROM pg_sleep(0.8)', [], 5000);
+    const late = connection.ask('never', 'SELECT 2 AS two');
+    await expect(late).rejects.toMatchObject({ code: 'unavailable', retryAfterMs: expect.any(Number) });
+    expect(await slow).toEqual([{ one: 1 }]);
+    expect(await connection.ask('safe', 'SELECT 3 AS three')).toEqual([{ three: 3 }]);
+  } finally {
+    await connection.close();
+  }
+});
+
 test('a connection that opens too late for its statement is kept', async () => {
   const link = await startRelay(server.port);
   const url = new URL(variant({ connections: '1' }));
