@@ -9,21 +9,24 @@ const MIN_SWEEP = 1024;
 
 interface State {
   tokens: number;
-  /** When `tokens` was computed, in ms since 1970. */
+  /** When `tokens` was computed. */
   at: number;
   /** When the bucket is full again and can be forgotten. */
   fullAt: number;
 }
 
 interface LocalRateLimiterOptions {
-  /** Milliseconds since 1970. */
-  now: () => number;
+  /** Ms since any moment. A clock that is set ahead would give everybody back what was counted. */
+  now?: () => number;
   /** Maximum number of buckets remembered. Above it the oldest are forgotten, as if they were full. */
   maxKeys?: number;
 }
 
 /** A `RateLimiter` within one process: token buckets in a map of limited size. */
-export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLimiterOptions): RateLimiter {
+export function createLocalRateLimiter({
+  now = () => performance.now(),
+  maxKeys = MAX_KEYS,
+}: LocalRateLimiterOptions = {}): RateLimiter {
   const buckets = new Map<string, State>();
   let sweepAt = Math.min(MIN_SWEEP, maxKeys);
 
@@ -66,4 +69,4 @@ export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLim
 
 /** A server's limiter that this process replaces while it is away; see `withFallback`. */
 export const withLocalFallback = (limiter: RateLimiter, onAway?: (cause: unknown) => void) =>
-  withFallback(limiter, createLocalRateLimiter({ now: Date.now }), undefined, onAway);
+  withFallback(limiter, createLocalRateLimiter(), undefined, onAway);
