@@ -124,6 +124,18 @@ describe('a clock', () => {
       expect(await host.service.doubts()).toEqual([]);
     }));
 
+  test('that is hours behind that of another copy is named until the notes agree', () =>
+    withHost(async ({ clock, ...host }) => {
+      const [behind, ahead] = [0, 12].map((hours) =>
+        createServiceTime({ ...host, now: () => clock.ms + hours * HOUR_MS }),
+      );
+      for (const copy of [behind, ahead, behind]) await copy?.note();
+      const text = "The clock of this copy is 12 h behind another's, or was set back.";
+      expect([behind?.skew(), ahead?.skew()]).toMatchObject([[{ level: 'warn', text }], []]);
+      await behind?.note();
+      expect(behind?.skew()).toEqual([]);
+    }));
+
   test('that was ahead keeps no picture whose last view ended with its server', () =>
     withHost(async (host) => {
       const { id, raw_url } = await host.upload(png, 'max_views=1');

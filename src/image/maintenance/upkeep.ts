@@ -57,6 +57,7 @@ export function createUpkeep(options: UpkeepOptions) {
       const [reasons, doubt] = await Promise.all([doubts.recent(), serviceTime.doubt()]);
       return doubt === null ? reasons : [...reasons, fail(doubt)];
     },
+    skew: serviceTime.skew,
     /** Records that a person or program has viewed the image. */
     accessed: accesses.note,
 
