@@ -46,6 +46,10 @@ test('the state of judges is that of the last request by any copy', async () => 
   expect((await two.latest()).state).toBe('up');
   await two.tell();
   expect((await one.latest()).state).toBe('up');
+  // Its clock was ahead before.
+  there = found('down', 4);
+  await two.tell();
+  expect([(await one.latest()).state, (await two.latest()).state]).toEqual(['down', 'down']);
 });
 
 test('a refresh that breaks off elsewhere is followed by one here', async () => {

@@ -99,8 +99,6 @@ const KEY = 'proxy:judges';
 
 interface SharedState extends Pick<JudgeState, 'state' | 'schemes'> {
   witnesses: JudgeState['witnesses']['state'];
-  /** When a judge was last asked; ms since 1970. */
-  at: number;
 }
 
 /**
@@ -108,34 +106,30 @@ interface SharedState extends Pick<JudgeState, 'state' | 'schemes'> {
  * the judges.
  */
 export function createSharedJudges(state: StateStore, judges: () => JudgeState) {
-  let toldAt = 0;
+  let told = '';
 
   /** Publishes what this copy has found out since the last call. */
   async function tell(): Promise<void> {
     const own = judges();
-    const at = askedAt(own);
-    if (at <= toldAt) return;
-    await state.set(
-      KEY,
-      JSON.stringify({ state: own.state, schemes: own.schemes, witnesses: own.witnesses.state, at }),
-    );
-    toldAt = at;
+    const questions = questionsOf(own);
+    if (questions === told) return;
+    const shared: SharedState = { state: own.state, schemes: own.schemes, witnesses: own.witnesses.state };
+    await state.set(KEY, JSON.stringify(shared));
+    told = questions;
   }
 
   return {
     tell,
-    /** Returns the state of the judges as last observed by any copy. */
+    /** Returns the state of the judges as last observed by any copy: the last to tell it, whatever the clocks of copies say. */
     async latest(): Promise<JudgeState> {
       const own = judges();
-      const text = await state.get(KEY);
+      const text = questionsOf(own) === told ? await state.get(KEY) : null;
       if (text === null) return own;
-      const { at, witnesses, ...states } = JSON.parse(text) as SharedState;
-      if (at <= askedAt(own)) return own;
-      return { ...own, ...states, witnesses: { ...own.witnesses, state: witnesses } };
+      const { state: all, schemes, witnesses } = JSON.parse(text) as SharedState;
+      return { ...own, state: all, schemes, witnesses: { ...own.witnesses, state: witnesses } };
     },
   };
 }
 
-function askedAt({ judges }: JudgeState): number {
-  return Math.max(0, ...judges.map(({ checkedAt }) => checkedAt ?? 0));
-}
+/** Returns what changes with each question to a judge; nothing before the first. */
+const questionsOf = ({ judges }: JudgeState) => judges.map(({ checkedAt }) => checkedAt ?? '').join('');
