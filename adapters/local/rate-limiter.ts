@@ -23,10 +23,8 @@ interface LocalRateLimiterOptions {
 }
 
 /** A `RateLimiter` within one process: token buckets in a map of limited size. */
-export function createLocalRateLimiter({
-  now = () => performance.now(),
-  maxKeys = MAX_KEYS,
-}: LocalRateLimiterOptions = {}): RateLimiter {
+export function createLocalRateLimiter(options: LocalRateLimiterOptions = {}): RateLimiter {
+  const { now = () => performance.now(), maxKeys = MAX_KEYS } = options;
   const buckets = new Map<string, State>();
   let sweepAt = Math.min(MIN_SWEEP, maxKeys);
 
@@ -49,7 +47,7 @@ export function createLocalRateLimiter({
       const { capacity, perSecond } = bucket;
       const time = now();
       const state = buckets.get(key);
-      const gained = state ? (Math.max(0, time - state.at) / 1000) * perSecond : 0;
+      const gained = state ? ((time - state.at) / 1000) * perSecond : 0;
       const before = state ? Math.min(capacity, state.tokens + gained) : capacity;
       const allowed = cost <= before + ROUNDING;
       const tokens = allowed ? Math.min(capacity, Math.max(0, before - cost)) : before;

@@ -107,12 +107,10 @@ export function createServiceTime(options: ServiceTimeOptions) {
       return `${doubt.reason} ${KEPT}`;
     },
     /** Returns that the clocks of two copies differ, for less than a doubt; an operator finds out which one is wrong. */
-    skew(): Finding[] {
-      if (behindMs <= SKEW_MS || behindMs > DOUBT_MS) return [];
-      return [
-        warn(`The clock of this copy is ${formatDuration(behindMs)} behind another's, or was set back.`),
-      ];
-    },
+    skew: (): Finding[] =>
+      behindMs > SKEW_MS && behindMs <= DOUBT_MS
+        ? [warn(`The clock of this copy is ${formatDuration(behindMs)} behind another's, or was set back.`)]
+        : [],
     /**
      * Returns the time by which what has expired may be removed, ms since 1970; 0 while the time is in doubt. A clock
      * that jumps afterwards does not change it.
