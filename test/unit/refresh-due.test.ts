@@ -63,3 +63,16 @@ test('the jitter of each refresh is a new random one, and lies within a twentiet
   expect(jitters).toEqual([-0.05, 0.05, -0.025]);
   await pool.close();
 });
+
+test('a pool is out of date two intervals after its last refresh, but not because the clock was set back since', async () => {
+  const pool = await createPool({ list: ['http://192.0.2.1:80'] });
+  await pool.refresh();
+  const { now } = pool.clock;
+  const conditions: string[] = [];
+  for (const hours of [-10, 1.9, 2.1]) {
+    pool.clock.now = () => now() + hours * HOUR;
+    conditions.push((await pool.service.status()).condition);
+  }
+  expect(conditions).toEqual(['ready', 'ready', 'stale']);
+  await pool.close();
+});
