@@ -15,27 +15,14 @@ const SLOW = 1 / 3600;
 export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): void {
   const test = storeTest(runner, open);
 
-  test('an unused bucket is full', async ({ limiter }) => {
-    const verdict = await limiter.take('key', { capacity: 5, perSecond: SLOW });
-    assert.equal(verdict.allowed, true);
-    assert.equal(verdict.remaining, 4);
-    assert.equal(verdict.retryAfterMs, 0);
-  });
-
-  test('exactly the capacity is allowed', async ({ limiter }) => {
+  test('an unused bucket is full, and exactly the capacity is allowed', async ({ limiter }) => {
     const bucket = { capacity: 3, perSecond: SLOW };
     const verdicts = [];
     for (let turn = 0; turn < 5; turn++) verdicts.push(await limiter.take('key', bucket));
-    assert.deepEqual(
-      verdicts.map(({ allowed, remaining }) => [allowed, remaining]),
-      [
-        [true, 2],
-        [true, 1],
-        [true, 0],
-        [false, 0],
-        [false, 0],
-      ],
-    );
+    const of = (fact: 'allowed' | 'remaining') => verdicts.map((verdict) => verdict[fact]);
+    assert.deepEqual(of('allowed'), [true, true, true, false, false]);
+    assert.deepEqual(of('remaining'), [2, 1, 0, 0, 0]);
+    assert.equal(verdicts[0]?.retryAfterMs, 0);
   });
 
   test('of many simultaneous requests as many are allowed as there are tokens', async ({ limiter }) => {
@@ -100,13 +87,6 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= 2000, `${refused.retryAfterMs} ms`);
     await advance(refused.retryAfterMs);
     assert.equal((await limiter.take('key', bucket, 2)).allowed, true);
-  });
-
-  test('a refusal includes the time to wait', async ({ limiter }) => {
-    const bucket = { capacity: 2, perSecond: 0.01 };
-    await limiter.take('key', bucket, 2);
-    const refused = await limiter.take('key', bucket, 1);
-    assert.ok(refused.retryAfterMs > 60_000 && refused.retryAfterMs <= 100_000, `${refused.retryAfterMs} ms`);
   });
 
   test('after the reset time the bucket is exactly full', async ({ limiter, advance }) => {
