@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
+import type { RateLimiter, Verdict } from '../../src/lib/rate-limiter.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
 
 /** A limiter, and how to let time pass for it: a clock that is turned, or a real wait. */
@@ -17,7 +17,7 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
 
   test('an unused bucket is full, and exactly the capacity is allowed', async ({ limiter }) => {
     const bucket = { capacity: 3, perSecond: SLOW };
-    const verdicts = [];
+    const verdicts: Verdict[] = [];
     for (let turn = 0; turn < 5; turn++) verdicts.push(await limiter.take('key', bucket));
     const of = (fact: 'allowed' | 'remaining') => verdicts.map((verdict) => verdict[fact]);
     assert.deepEqual(of('allowed'), [true, true, true, false, false]);
