@@ -131,5 +131,6 @@ export function createSharedJudges(state: StateStore, judges: () => JudgeState) 
   };
 }
 
-/** Returns what changes with each question to a judge; nothing before the first. */
-const questionsOf = ({ judges }: JudgeState) => judges.map(({ checkedAt }) => checkedAt ?? '').join('');
+/** Returns what changes with each question to a judge or witness; nothing before the first. */
+const questionsOf = ({ judges, witnesses }: JudgeState) =>
+  [...judges, ...witnesses.witnesses].map(({ checkedAt }) => checkedAt ?? '').join('');
