@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'bun:test';
+import { openRecords } from '../../adapters/open.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
-import { createServiceTime } from '../../src/image/maintenance/service-time.ts';
+import { createServiceTime, SERVICE_STATE } from '../../src/image/maintenance/service-time.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { withServer } from '../support/servers/running-server.ts';
 
 const hosts = imageHosts();
 const png = new Uint8Array(await quarters(40, 30).png().toBuffer());
@@ -134,6 +137,18 @@ describe('a clock', () => {
       expect([behind?.skew(), ahead?.skew()]).toMatchObject([[{ level: 'warn', text }], []]);
       await behind?.note();
       expect(behind?.skew()).toEqual([]);
+    }));
+
+  test('that is behind that of another copy makes /readyz degraded', () =>
+    withServer({ SERVICES: 'image', ADMIN_TOKEN: TOKEN }, async ({ folder, send }) => {
+      const { state, close } = await openRecords(`sqlite:${folder}/picpool.db`, { runtime: bunRuntime });
+      await state.set(SERVICE_STATE, JSON.stringify({ at: Date.now() + HOUR_MS, pauses: [], doubt: null }));
+      await close();
+      // It notes the time.
+      const headers = { authorization: `Bearer ${TOKEN}` };
+      expect((await send('/api/cleanup?confirm=true', { method: 'POST', headers })).status).toBe(200);
+      const degraded = [expect.stringMatching(/^The clock of this copy is 60 min behind/)];
+      expect(await json(await send('/readyz'))).toMatchObject({ status: 'degraded', degraded });
     }));
 
   test('that was ahead keeps no picture whose last view ended with its server', () =>
