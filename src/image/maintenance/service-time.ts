@@ -16,6 +16,8 @@ const MOST_STEP_MS = 10 * 60_000;
  * one: time for the operator to see it.
  */
 const DOUBT_MS = 24 * 3_600_000;
+/** No clock that is right was ever before this. */
+const EARLIEST = Date.UTC(2026, 0);
 /** Two pauses become one beyond this number, some 30 KB. */
 const MOST_PAUSES = 1000;
 
@@ -106,11 +108,17 @@ export function createServiceTime(options: ServiceTimeOptions) {
       if (doubt === null) return null;
       return `${doubt.reason} ${KEPT}`;
     },
-    /** Returns that the clocks of two copies differ, for less than a doubt; an operator finds out which one is wrong. */
-    skew: (): Finding[] =>
-      behindMs > SKEW_MS && behindMs <= DOUBT_MS
-        ? [warn(`The clock of this copy is ${formatDuration(behindMs)} behind another's, or was set back.`)]
-        : [],
+    /**
+     * Returns that the clock is at its beginning, or that those of two copies differ, for less than a doubt; an operator finds out which
+     * one is wrong.
+     */
+    skew(): Finding[] {
+      if (now() < EARLIEST) return [warn('The clock is years behind: new pictures get wrong times.')];
+      if (behindMs <= SKEW_MS || behindMs > DOUBT_MS) return [];
+      return [
+        warn(`The clock of this copy is ${formatDuration(behindMs)} behind another's, or was set back.`),
+      ];
+    },
     /**
      * Returns the time by which what has expired may be removed, ms since 1970; 0 while the time is in doubt. A clock
      * that jumps afterwards does not change it.
