@@ -52,14 +52,8 @@ export function createLocalRateLimiter(options: LocalRateLimiterOptions = {}): R
       const allowed = cost <= before + ROUNDING;
       const tokens = allowed ? Math.min(capacity, Math.max(0, before - cost)) : before;
       const verdict = verdictOn(bucket, cost, tokens, allowed);
-      if (state) {
-        state.tokens = tokens;
-        state.at = time;
-        state.fullAt = time + verdict.resetMs;
-      } else {
-        if (buckets.size >= sweepAt) sweep(time);
-        buckets.set(key, { tokens, at: time, fullAt: time + verdict.resetMs });
-      }
+      if (!state && buckets.size >= sweepAt) sweep(time);
+      buckets.set(key, { tokens, at: time, fullAt: time + verdict.resetMs });
       return verdict;
     },
   };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, setSystemTime, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createS3Blobs } from '../../adapters/s3/blobs.ts';
@@ -41,24 +41,4 @@ describe('with the bucket in the name of the host, below a prefix', () => {
     for (const part of [over, undefined])
       await expect(read(part)).rejects.toMatchObject({ code: 'unavailable' });
   });
-});
-
-test.each([
-  ['years ahead', 3e11],
-  ['half an hour behind', -18e5],
-])('a clock that was %s, and is right again, lets no call fail', async (_, ms) => {
-  const blobs = createS3Blobs(own.url, S3_CREDENTIALS);
-  try {
-    for (const off of [0, ms, 0]) {
-      setSystemTime(Date.now() + off);
-      await withFolder(async (folder) => {
-        const file = join(folder, 'file');
-        await writeFile(file, 'picture');
-        await blobs.put('file', file, 'image/png');
-      });
-      setSystemTime();
-    }
-  } finally {
-    setSystemTime();
-  }
 });

@@ -42,14 +42,13 @@ export interface MaintenanceOptions extends Omit<SweepOptions, 'straysBefore'> {
 
 /** Starts the periodic tasks of the image host: writing accesses, cleaning up, sweeping. */
 export function startMaintenance(options: MaintenanceOptions): Repetition {
-  const { limits, log, accesses } = options;
+  const { limits, log, accesses, serviceTime } = options;
   const fail = (cause: unknown) => {
     const elsewhere = cause instanceof AppError && cause.code === 'conflict';
     if (!elsewhere) log('error', 'cleanup failed', { cause });
   };
-  const note = () => options.serviceTime.note();
-  note().catch(fail);
-  const noting = every(NOTE_INTERVAL_MS, note, fail);
+  serviceTime.note().catch(fail);
+  const noting = every(NOTE_INTERVAL_MS, serviceTime.note, fail);
   const flushing = every(FLUSH_INTERVAL_MS, accesses.flush, fail);
   const cleaning = every(
     Math.min(limits.cleanupIntervalMs, MAX_POLL_MS),

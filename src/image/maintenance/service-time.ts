@@ -108,10 +108,7 @@ export function createServiceTime(options: ServiceTimeOptions) {
       if (doubt === null) return null;
       return `${doubt.reason} ${KEPT}`;
     },
-    /**
-     * Returns that the clock is at its beginning, or that those of two copies differ, for less than a doubt; an operator finds out which
-     * one is wrong.
-     */
+    /** Returns that the clock was never set, or that those of two copies differ, for less than a doubt: an operator finds out which is wrong. */
     skew(): Finding[] {
       if (now() < EARLIEST) return [warn('The clock is years behind: new pictures get wrong times.')];
       if (behindMs <= SKEW_MS || behindMs > DOUBT_MS) return [];

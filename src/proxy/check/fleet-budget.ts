@@ -1,3 +1,4 @@
+import { cachedFor } from '../../lib/answer-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
@@ -39,7 +40,6 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
   let told = { beat: 0, discovery: 0, rechecks: 0 };
   let heard: { text: string | null; at: number; taken: Taken | null } = { text: null, at: 0, taken: null };
   let toldCost: number | null = null;
-  let costAt = Number.NEGATIVE_INFINITY;
 
   async function tell(): Promise<void> {
     const discovery = Math.round(budget.discovery.perHour);
@@ -67,12 +67,10 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
     return rechecks - known;
   }
 
-  async function hearCost(): Promise<void> {
-    if (elapsedSince(costAt, clock.now(), 0) < COST_EVERY_MS) return;
-    costAt = clock.now();
+  const hearCost = cachedFor(COST_EVERY_MS, clock.now, async () => {
     const text = await state.get(COST_KEY);
     if (text !== null) budget.checkCostMs = Number(text);
-  }
+  });
 
   async function tellCost(): Promise<void> {
     if (budget.checkCostMs === toldCost) return;
