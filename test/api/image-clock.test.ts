@@ -153,6 +153,25 @@ describe('a clock', () => {
       }).finally(() => setSystemTime());
     }));
 
+  test.each([
+    ['ahead', HOUR_MS],
+    ['back', -HOUR_MS],
+  ])('that jumps %s by an hour lets images be stored, found, listed and deleted as before', (_, ms) =>
+    withHost(async (host) => {
+      const before = await host.upload(png);
+      host.clock.ms += ms;
+      const after = await host.upload(png);
+      const list = await json<{ images: { id: string }[] }>(await host.send('/api/list'));
+      expect(list.images.map(({ id }) => id)).toEqual([after.id, before.id]);
+      for (const { id, raw_url } of [before, after]) {
+        expect(await statusOf(host, raw_url)).toBe(200);
+        expect((await host.send(`/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
+        expect((await host.send(`/api/info/${id}`)).status).toBe(404);
+      }
+      expect((await host.service.cleanup(1000, true)).removed).toBe(0);
+    }),
+  );
+
   test('that was ahead keeps no picture whose last view ended with its server', () =>
     withHost(async (host) => {
       const { id, raw_url } = await host.upload(png, 'max_views=1');
