@@ -37,17 +37,15 @@ test('what a copy with a wrong clock has just refreshed is not refreshed again, 
   expect(hasWaited(by('found', 0), 0, 0)).toBe(true);
   for (const [index, hoursOff] of [-1000, -2, 2, 1000].entries()) {
     const [job, at] = [by(`job ${index}`, hoursOff), (index + 1) * 2 * HOUR];
-    expect([0, 0.5, 0.9].map((waited) => hasWaited(job, at + waited * HOUR, 0))).toEqual(
-      Array(3).fill(false),
-    );
-    expect(hasWaited(job, at + HOUR, 0)).toBe(true);
+    const waits = [0, 0.5, 0.9, 1].map((hours) => at + hours * HOUR);
+    expect(waits.map((ms) => hasWaited(job, ms, START + ms))).toEqual([false, false, false, true]);
   }
   const failed = by('failed', -1000, START - 1000 * HOUR + HOUR / 30);
-  expect([0, HOUR / 120, HOUR / 59].map((waited) => hasWaited(failed, 20 * HOUR + waited, 0))).toEqual([
-    ...[false, false, true],
-  ]);
+  expect(
+    [0, HOUR / 120, HOUR / 59].map((waited) => hasWaited(failed, 20 * HOUR + waited, START + waited)),
+  ).toEqual([...[false, false, true]]);
   // The machine has slept for a night.
-  expect(hasWaited(by('failed', -1000), 20 * HOUR, 9 * HOUR)).toBe(true);
+  expect(hasWaited(by('failed', -1000), 20 * HOUR, START + 9 * HOUR)).toBe(true);
 });
 
 test('the jitter of each refresh is a new random one, and lies within a twentieth of the interval', async () => {
