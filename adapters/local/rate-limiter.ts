@@ -9,21 +9,22 @@ const MIN_SWEEP = 1024;
 
 interface State {
   tokens: number;
-  /** When `tokens` was computed, in ms since 1970. */
+  /** When `tokens` was computed. */
   at: number;
   /** When the bucket is full again and can be forgotten. */
   fullAt: number;
 }
 
 interface LocalRateLimiterOptions {
-  /** Milliseconds since 1970. */
-  now: () => number;
+  /** Ms since any moment. A clock that is set ahead would give everybody back what was counted. */
+  now?: () => number;
   /** Maximum number of buckets remembered. Above it the oldest are forgotten, as if they were full. */
   maxKeys?: number;
 }
 
 /** A `RateLimiter` within one process: token buckets in a map of limited size. */
-export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLimiterOptions): RateLimiter {
+export function createLocalRateLimiter(options: LocalRateLimiterOptions = {}): RateLimiter {
+  const { now = () => performance.now(), maxKeys = MAX_KEYS } = options;
   const buckets = new Map<string, State>();
   let sweepAt = Math.min(MIN_SWEEP, maxKeys);
 
@@ -46,19 +47,13 @@ export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLim
       const { capacity, perSecond } = bucket;
       const time = now();
       const state = buckets.get(key);
-      const gained = state ? (Math.max(0, time - state.at) / 1000) * perSecond : 0;
+      const gained = state ? ((time - state.at) / 1000) * perSecond : 0;
       const before = state ? Math.min(capacity, state.tokens + gained) : capacity;
       const allowed = cost <= before + ROUNDING;
       const tokens = allowed ? Math.min(capacity, Math.max(0, before - cost)) : before;
       const verdict = verdictOn(bucket, cost, tokens, allowed);
-      if (state) {
-        state.tokens = tokens;
-        state.at = time;
-        state.fullAt = time + verdict.resetMs;
-      } else {
-        if (buckets.size >= sweepAt) sweep(time);
-        buckets.set(key, { tokens, at: time, fullAt: time + verdict.resetMs });
-      }
+      if (!state && buckets.size >= sweepAt) sweep(time);
+      buckets.set(key, { tokens, at: time, fullAt: time + verdict.resetMs });
       return verdict;
     },
   };
@@ -66,4 +61,4 @@ export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLim
 
 /** A server's limiter that this process replaces while it is away; see `withFallback`. */
 export const withLocalFallback = (limiter: RateLimiter, onAway?: (cause: unknown) => void) =>
-  withFallback(limiter, createLocalRateLimiter({ now: Date.now }), undefined, onAway);
+  withFallback(limiter, createLocalRateLimiter(), undefined, onAway);

@@ -29,16 +29,11 @@ redis.call('HSET', KEYS[1], 'tokens', string.format('%.17g', tokens), 'at', stri
 redis.call('PEXPIRE', KEYS[1], math.ceil((capacity - tokens) / rate * 1000) + 1)
 return {allowed and 1 or 0, string.format('%.17g', tokens), string.format('%.17g', extra)}`);
 
-interface RedisRateLimiterOptions {
-  /** Milliseconds since 1970. Default: the server's clock, which all copies share. */
-  now?: () => number;
-}
-
-/** A `RateLimiter` whose buckets all copies share; see `createSlicingLimiter`. */
-export function createRedisRateLimiter(
-  redis: RedisConnection,
-  { now }: RedisRateLimiterOptions = {},
-): RateLimiter {
+/**
+ * A `RateLimiter` whose buckets all copies share; see `createSlicingLimiter`. `now` in ms since 1970. Default: the server's clock, which
+ * all copies share.
+ */
+export function createRedisRateLimiter(redis: RedisConnection, now?: () => number): RateLimiter {
   const buckets = {
     async take(key: string, { capacity, perSecond }: Bucket, cost: number, extra: number) {
       const bucket = redis.key(`limit:${key}`, 'bucket');

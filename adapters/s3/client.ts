@@ -49,7 +49,12 @@ export async function limited<T>(
 ): Promise<T> {
   const bodyMs = bodyBytes / SLOWEST + moreMs;
   const ending = new AbortController();
-  const called = call({ abortSignal: ending.signal, requestTimeout: TRY_MS + bodyMs });
+  const limits = { abortSignal: ending.signal, requestTimeout: TRY_MS + bodyMs };
+  // The SDK learns the server's time from this answer, but does not repeat the call if our clock is right again.
+  const called = call(limits).catch((error) => {
+    if (error?.name !== 'RequestTimeTooSkewed') throw error;
+    return call(limits);
+  });
   try {
     return await within(CALL_MS + bodyMs, called, 'the S3 server did not respond in time');
   } catch (error) {

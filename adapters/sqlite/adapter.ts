@@ -34,7 +34,7 @@ export const sqlite: RecordsAdapter = {
       audit: createSqliteAudit(database),
       state: createSqliteState(database),
       locks: createLocalLocks(createLastToken(database)),
-      limiter: createLocalRateLimiter({ now: Date.now }),
+      limiter: createLocalRateLimiter(),
       condition: () => DIRECT,
       close: database.close,
     };

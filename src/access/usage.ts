@@ -75,11 +75,8 @@ function sumOf(one: Record<string, Usage>, other: Record<string, Usage>): Record
   return sums;
 }
 
+/** `other` is the later one, whatever its clock said. */
 function together(one: Usage | undefined, other: Usage): Usage {
   if (one === undefined) return other;
-  return {
-    requests: one.requests + other.requests,
-    bytes: one.bytes + other.bytes,
-    lastAt: Math.max(one.lastAt, other.lastAt),
-  };
+  return { ...other, requests: one.requests + other.requests, bytes: one.bytes + other.bytes };
 }

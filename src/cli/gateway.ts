@@ -57,11 +57,10 @@ out what works.
     const say = (sentence: string) => options.quiet || terminal.say(`picpool: ${sentence}`);
 
     const monotonic = () => performance.now();
-    const limiter = createLocalRateLimiter({ now: monotonic });
     const admit = createAdmit({
       isOpen: () => true,
       verify: async () => null,
-      limiter,
+      limiter: createLocalRateLimiter(),
       connections: CONNECTIONS,
       sessions: new Sessions(monotonic),
       names: { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: new Map() },

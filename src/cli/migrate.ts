@@ -2,6 +2,7 @@ import { openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, RECORD_SCHEMES } from '../../adapters/registry.ts';
 import { type Environment, parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
+import { SERVICE_STATE } from '../image/maintenance/service-time.ts';
 import { masked } from '../lib/masked.ts';
 import { MOVED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
@@ -87,7 +88,8 @@ Other users of the machine can read the command line: give a URL with a password
           if (copied.intact === 0) copied.faults.push(...copied.lost.splice(0));
           if (target.metadata !== null && to.metadata !== undefined && copied.faults.length === 0) {
             await target.metadata.state.remove(MOVED);
-            await source.state.set(MOVED, JSON.stringify({ at: Date.now(), to: masked('URL', to.metadata) }));
+            const served = await source.state.get(SERVICE_STATE);
+            await source.state.set(MOVED, JSON.stringify({ served, to: masked('URL', to.metadata) }));
           }
           const said = copied.lost.length > 0 ? 'all there, but for what was lost' : 'all there';
           return conclude(copied, { said, advice: CONTINUE, terminal });

@@ -61,8 +61,8 @@ export async function requireUsed({ state, images, proxies }: Stores, url: strin
 async function refuseMoved(state: Stores['state']): Promise<void> {
   const [moved, served] = [await state.get(MOVED), await state.get(SERVICE_STATE)];
   if (moved === null) return;
-  const { at, to } = parseForeignJson(moved) as { at: number; to: string };
-  if (served !== null && (parseForeignJson(served) as { at: number }).at > at) return;
+  const { to, served: before } = parseForeignJson(moved) as { to: string; served?: string | null };
+  if (before !== undefined && served !== before) return;
   throw usageError(
     `These records were copied to ${to} by picpool migrate, and no server has used these since. Set METADATA_URL to that store.`,
   );

@@ -18,7 +18,7 @@ export interface StateStore {
   keys(): Promise<string[]>;
 }
 
-/** Key in old records: when `picpool migrate` copied everything, and where to, without the password. */
+/** Key in old records that `picpool migrate` copied: when a server last ran on them, as it noted, and where to, without the password. */
 export const MOVED = 'migrated-to';
 /** Key in records that are being restored: the backup, with which alone an interrupted restore is continued. */
 export const UNFINISHED = 'restore-unfinished';

@@ -85,13 +85,14 @@ export async function startImages(parts: Parts): Promise<RunningFeature> {
 }
 
 /** Asks whether records and files belong together, or that is not known yet. The service works all the same. */
-function comparison({ images, condition }: Stores, { doubts }: Pick<Upkeep, 'doubts'>): FindingSource {
+function comparison({ images, condition }: Stores, host: Pick<Upkeep, 'doubts' | 'skew'>): FindingSource {
   return {
     silence: warn('Records and files cannot be compared.'),
     async look() {
       const preparing = images.preparing();
       return [
-        ...(await doubts()),
+        ...(await host.doubts()),
+        ...host.skew(),
         ...(preparing === null ? [] : [warn(preparing)]),
         ...conditionFindings(condition, 'image'),
       ];

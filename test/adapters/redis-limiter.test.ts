@@ -27,7 +27,7 @@ async function openCopies(count: number) {
   const now = () => shared.now;
   return {
     shared,
-    copies: connections.map((connection) => createRedisRateLimiter(counted(connection), { now })),
+    copies: connections.map((connection) => createRedisRateLimiter(counted(connection), now)),
     close: () => Promise.all(connections.map((connection) => connection.close())),
   };
 }

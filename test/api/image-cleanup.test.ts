@@ -143,11 +143,8 @@ describe('the scheduled cleanup', () => {
       const takeTurn = () =>
         turn(
           {
-            ...host,
-            accesses,
-            cleanup,
-            doubts,
-            serviceTime,
+            ...{ ...host, accesses, cleanup, doubts, serviceTime },
+            now: host.clock.now,
             onVersionBytes: async (bytes) => void counted.push(bytes),
             blobs: { ...host.blobs, put },
             files: {

@@ -1,10 +1,12 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, setSystemTime, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { createServiceTime } from '../../src/image/maintenance/service-time.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { withServer } from '../support/servers/running-server.ts';
+import { until } from '../support/stores/services.ts';
 
 const hosts = imageHosts();
 const png = new Uint8Array(await quarters(40, 30).png().toBuffer());
@@ -123,6 +125,55 @@ describe('a clock', () => {
       await run(host, 3);
       expect(await host.service.doubts()).toEqual([]);
     }));
+
+  test('that is hours behind that of another copy is named until the notes agree, and one that was never set', () =>
+    withHost(async ({ clock, ...host }) => {
+      const [behind, ahead, far] = [0, 12, 36].map((hours) =>
+        createServiceTime({ ...host, now: () => clock.ms + hours * HOUR_MS }),
+      );
+      for (const copy of [behind, ahead, behind]) await copy?.note();
+      const text = "The clock of this copy is 12 h behind another's, or was set back.";
+      expect([behind?.skew(), ahead?.skew()]).toMatchObject([[{ level: 'warn', text }], []]);
+      await behind?.note();
+      expect(behind?.skew()).toEqual([]);
+      // That is a doubt.
+      for (const copy of [far, behind]) await copy?.note();
+      expect(behind?.skew()).toEqual([]);
+      const unset = createServiceTime({ ...host, now: () => HOUR_MS });
+      expect(unset.skew()).toMatchObject([{ level: 'warn', text: expect.stringContaining('years behind') }]);
+    }));
+
+  test('that is set back by an hour makes /readyz degraded', () =>
+    withServer({ SERVICES: 'image', ADMIN_TOKEN: TOKEN }, async ({ send }) => {
+      const headers = { authorization: `Bearer ${TOKEN}` };
+      await until(async () => {
+        setSystemTime(Date.now() - HOUR_MS);
+        // It notes the time, unless it is still doing so for its start.
+        await send('/api/cleanup?confirm=true', { method: 'POST', headers });
+        return (await (await send('/readyz')).text()).includes(
+          '"degraded":["The clock of this copy is 60 min behind',
+        );
+      }).finally(() => setSystemTime());
+    }));
+
+  test.each([
+    ['ahead', HOUR_MS],
+    ['back', -HOUR_MS],
+  ])('that jumps %s by an hour lets images be stored, found, listed and deleted as before', (_, ms) =>
+    withHost(async (host) => {
+      const before = await host.upload(png);
+      host.clock.ms += ms;
+      const after = await host.upload(png);
+      const list = await json<{ images: { id: string }[] }>(await host.send('/api/list'));
+      expect(list.images.map(({ id }) => id)).toEqual([after.id, before.id]);
+      for (const { id, raw_url } of [before, after]) {
+        expect(await statusOf(host, raw_url)).toBe(200);
+        expect((await host.send(`/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
+        expect((await host.send(`/api/info/${id}`)).status).toBe(404);
+      }
+      expect((await host.service.cleanup(1000, true)).removed).toBe(0);
+    }),
+  );
 
   test('that was ahead keeps no picture whose last view ended with its server', () =>
     withHost(async (host) => {

@@ -220,7 +220,7 @@ async function casesWith(around: (parts: Pick<CasesOptions, 'state'> & { audit: 
   const database = await memoryDatabase();
   const [state, locks] = [createSqliteState(database), createLocalLocks()];
   const audit = testAudit(database, { state, locks, now: Date.now });
-  const limiter = createLocalRateLimiter({ now: Date.now });
+  const limiter = createLocalRateLimiter();
   const parts = { state, audit, limiter, ...around({ state, audit }) };
   return createCases({ ...parts, locks, clock: systemClock, random: randomBytes, onOpened() {} });
 }

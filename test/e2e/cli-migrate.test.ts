@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
+import { SERVICE_STATE } from '../../src/image/maintenance/service-time.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
@@ -104,6 +105,12 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
   expect(code).toBe(0);
   const refused = await cli(['token', 'create', 'late'], { env });
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('copied to redis://')]);
+  // A server runs on them again, whose clock was ahead before.
+  const urls = [`sqlite:${env.DATA_DIR}/picpool.db`, `file:${env.DATA_DIR}/images`] as const;
+  const old = await openStores(...urls, { runtime: bunRuntime });
+  await old.state.set(SERVICE_STATE, JSON.stringify({ at: 1, pauses: [], doubt: null }));
+  await old.close();
+  expect((await cli(['token', 'list'], { env })).code).toBe(0);
   expect((await cli(['token', 'list'], { env: { ...env, ...stores, ...credentials } })).code).toBe(0);
   for (const [option, url] of [
     ['--to-metadata', stores.METADATA_URL],

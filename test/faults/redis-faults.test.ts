@@ -152,7 +152,7 @@ test('while the server hangs everything is unavailable in time, but lists go on;
     const lost = new Promise((resolve) => lease?.lost.addEventListener('abort', resolve, { once: true }));
     await Promise.all([expectUnavailable(calls(one)), lost]);
     expect((await one.proxies.find(ALL)).total).toBe(before.total);
-    const limiter = withFallback(one.limiter, createLocalRateLimiter({ now: Date.now }));
+    const limiter = withFallback(one.limiter, createLocalRateLimiter());
     expect((await limiter.take('hung', { capacity: 1, perSecond: 0.001 })).allowed).toBe(true);
     expect((await limiter.take('hung', { capacity: 1, perSecond: 0.001 })).allowed).toBe(false);
   } finally {

@@ -46,6 +46,16 @@ test('the state of judges is that of the last request by any copy', async () => 
   expect((await two.latest()).state).toBe('up');
   await two.tell();
   expect((await one.latest()).state).toBe('up');
+  // Its clock was ahead before.
+  there = found('down', 4);
+  await two.tell();
+  expect([(await one.latest()).state, (await two.latest()).state]).toEqual(['down', 'down']);
+  // Witnesses answer after the judges.
+  const [witness] = found('up', 5).judges;
+  there = { ...there, witnesses: { state: 'up', witnesses: witness ? [witness] : [] } };
+  expect((await two.latest()).witnesses.state).toBe('up');
+  await two.tell();
+  expect((await one.latest()).witnesses.state).toBe('up');
 });
 
 test('a refresh that breaks off elsewhere is followed by one here', async () => {

@@ -28,7 +28,7 @@ function serve(pause: (ms: number) => Promise<void>) {
       },
       get: async () => null,
     },
-    limiter: createLocalRateLimiter({ now: Date.now }),
+    limiter: createLocalRateLimiter(),
     random: randomBytes,
     now: Date.now,
     sleep: pause,

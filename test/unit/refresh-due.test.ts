@@ -34,16 +34,18 @@ test('what a copy with a wrong clock has just refreshed is not refreshed again, 
     return { id, startedAt, finishedAt: startedAt + HOUR / 60, retryAt };
   };
   // What was there at the start may be from long ago.
-  expect(hasWaited(by('found', 0), 0)).toBe(true);
+  expect(hasWaited(by('found', 0), 0, 0)).toBe(true);
   for (const [index, hoursOff] of [-1000, -2, 2, 1000].entries()) {
     const [job, at] = [by(`job ${index}`, hoursOff), (index + 1) * 2 * HOUR];
-    expect([0, 0.5, 0.9].map((waited) => hasWaited(job, at + waited * HOUR))).toEqual(Array(3).fill(false));
-    expect(hasWaited(job, at + HOUR)).toBe(true);
+    const waits = [0, 0.5, 0.9, 1].map((hours) => at + hours * HOUR);
+    expect(waits.map((ms) => hasWaited(job, ms, START + ms))).toEqual([false, false, false, true]);
   }
   const failed = by('failed', -1000, START - 1000 * HOUR + HOUR / 30);
-  expect([0, HOUR / 120, HOUR / 59].map((waited) => hasWaited(failed, 20 * HOUR + waited))).toEqual([
-    ...[false, false, true],
-  ]);
+  expect(
+    [0, HOUR / 120, HOUR / 59].map((waited) => hasWaited(failed, 20 * HOUR + waited, START + waited)),
+  ).toEqual([...[false, false, true]]);
+  // The machine has slept for a night.
+  expect(hasWaited(by('failed', -1000), 20 * HOUR, START + 9 * HOUR)).toBe(true);
 });
 
 test('the jitter of each refresh is a new random one, and lies within a twentieth of the interval', async () => {
@@ -57,5 +59,18 @@ test('the jitter of each refresh is a new random one, and lies within a twentiet
     draws.shift();
   }
   expect(jitters).toEqual([-0.05, 0.05, -0.025]);
+  await pool.close();
+});
+
+test('a pool is out of date two intervals after its last refresh, but not because the clock was set back since', async () => {
+  const pool = await createPool({ list: ['http://192.0.2.1:80'] });
+  await pool.refresh();
+  const { now } = pool.clock;
+  const conditions: string[] = [];
+  for (const hours of [-10, 1.9, 2.1]) {
+    pool.clock.now = () => now() + hours * HOUR;
+    conditions.push((await pool.service.status()).condition);
+  }
+  expect(conditions).toEqual(['ready', 'ready', 'stale']);
   await pool.close();
 });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createTokens } from '../../src/access/tokens.ts';
+import { createUsage, readUsage } from '../../src/access/usage.ts';
 import { memoryDatabase } from '../support/stores/memory.ts';
 
 /** Two copies of a server over the same records, with one clock. */
@@ -27,6 +29,19 @@ describe('a token', () => {
       granted[role] = checks.flat();
     }
     expect(granted).toEqual({ upload: ['upload'], admin: ['upload', 'admin'], gateway: ['gateway'] });
+  });
+
+  test('was last used when it was last used, also after a clock that was ahead', async () => {
+    const { one, state } = await world();
+    await one.create({ name: 'laptop', role: 'gateway', ...plain });
+    const [{ id } = { id: '' }] = await one.list();
+    for (const ms of [9_000_000, 1_000_000]) {
+      const parts = { state, locks: createLocalLocks(), tokens: one, now: () => ms, onError: () => {} };
+      const usage = createUsage(parts);
+      usage.note(id, { requests: 1 });
+      await usage.stop();
+    }
+    expect(await readUsage(state)).toEqual({ [id]: { requests: 2, bytes: 0, lastAt: 1_000_000 } });
   });
 
   test('has a name and limits', async () => {

@@ -142,7 +142,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       alone ? createLocalLocks(records.lastToken) : records.locks(seams.ask),
     );
     const folder = `${WORLD}${name}`;
-    const limiter = alone ? createLocalRateLimiter({ now: Date.now }) : options.limiter;
+    const limiter = alone ? createLocalRateLimiter() : options.limiter;
     const codec = createCodec(seams);
     const stores = { images, blobs, state, locks, limiter };
     const clock = systemClock;

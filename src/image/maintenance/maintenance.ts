@@ -1,5 +1,4 @@
 import { AppError } from '../../errors.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { writeHeld } from '../../lib/locks.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
@@ -23,8 +22,7 @@ const MAX_POLL_MS = 60_000;
 /** Maximum duration of one round in ms, because requests for a cleanup have to wait. The next round continues. */
 const CLEANUP_BUDGET_MS = 20_000;
 
-export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'straysBefore'> {
-  clock: Pick<Clock, 'now'>;
+export interface MaintenanceOptions extends Omit<SweepOptions, 'straysBefore'> {
   limits: { retentionMs: number; cleanupIntervalMs: number; strayRetentionMs: number };
   doubts: Doubts;
   serviceTime: ServiceTime;
@@ -44,14 +42,13 @@ export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'straysBe
 
 /** Starts the periodic tasks of the image host: writing accesses, cleaning up, sweeping. */
 export function startMaintenance(options: MaintenanceOptions): Repetition {
-  const { limits, log, accesses } = options;
+  const { limits, log, accesses, serviceTime } = options;
   const fail = (cause: unknown) => {
     const elsewhere = cause instanceof AppError && cause.code === 'conflict';
     if (!elsewhere) log('error', 'cleanup failed', { cause });
   };
-  const note = () => options.serviceTime.note();
-  note().catch(fail);
-  const noting = every(NOTE_INTERVAL_MS, note, fail);
+  serviceTime.note().catch(fail);
+  const noting = every(NOTE_INTERVAL_MS, serviceTime.note, fail);
   const flushing = every(FLUSH_INTERVAL_MS, accesses.flush, fail);
   const cleaning = every(
     Math.min(limits.cleanupIntervalMs, MAX_POLL_MS),
@@ -91,15 +88,14 @@ export async function turn(options: MaintenanceOptions, signal: AbortSignal): Pr
 }
 
 async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
-  const { cleanup, state, serviceTime, clock, limits, log } = options;
-  const now = () => clock.now();
+  const { cleanup, state, serviceTime, limits, now, log } = options;
   const last = Number((await state.get(LAST_RUN)) ?? 0);
   if (elapsedSince(last, now()) < limits.cleanupIntervalMs || (await serviceTime.doubt()) !== null) return;
   const { removed, freedBytes, complete } = await cleanup.run(CLEANUP_BUDGET_MS, signal);
   if (!complete) return;
   await options.onCleaned?.(signal, await serviceTime.servedFor(limits.retentionMs));
   const straysBefore = await serviceTime.servedFor(limits.strayRetentionMs);
-  const swept = await sweep({ ...options, straysBefore, now }, signal);
+  const swept = await sweep({ ...options, straysBefore }, signal);
   if (!swept.complete) return;
   await options.onVersionBytes(swept.versionBytes);
   await writeHeld(state, LAST_RUN, now(), swept.token);

@@ -1,8 +1,10 @@
 import { AppError, inEnglish } from '../../errors.ts';
+import { type Finding, warn } from '../../findings/finding.ts';
 import type { Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { isStorageFull } from '../../lib/storage-full.ts';
+import { SKEW_MS } from '../../lib/stored-time.ts';
 import type { ImageLimits } from '../upload/quota.ts';
 
 /** How often the server notes that it runs, in ms. */
@@ -14,6 +16,8 @@ const MOST_STEP_MS = 10 * 60_000;
  * one: time for the operator to see it.
  */
 const DOUBT_MS = 24 * 3_600_000;
+/** No clock that is right was ever before this. */
+const EARLIEST = Date.UTC(2026, 0);
 /** Two pauses become one beyond this number, some 30 KB. */
 const MOST_PAUSES = 1000;
 
@@ -50,6 +54,8 @@ export function createServiceTime(options: ServiceTimeOptions) {
   /** When a copy was last known to run, whichever clock was right. */
   let latest = 0;
   let stamped = 0;
+  /** How far the clock was behind the last note, whose clock may be that of another copy. */
+  let behindMs = 0;
   /** What could not be stored, perhaps because the disk is full: this process ran all the same. */
   let unstored: Account | null = null;
 
@@ -72,6 +78,7 @@ export function createServiceTime(options: ServiceTimeOptions) {
         log('error', 'idle and expired images are not removed', { reason: account.doubt.reason });
       }
       noted = account.at;
+      behindMs = (known?.at ?? 0) - account.at;
       const before = Math.max(latest, known?.at ?? 0);
       latest = before - account.at > DOUBT_MS ? account.at : Math.max(before, account.at);
       unstored = account;
@@ -100,6 +107,14 @@ export function createServiceTime(options: ServiceTimeOptions) {
       const { doubt } = await current();
       if (doubt === null) return null;
       return `${doubt.reason} ${KEPT}`;
+    },
+    /** Returns that the clock was never set, or that those of two copies differ, for less than a doubt: an operator finds out which is wrong. */
+    skew(): Finding[] {
+      if (now() < EARLIEST) return [warn('The clock is years behind: new pictures get wrong times.')];
+      if (behindMs <= SKEW_MS || behindMs > DOUBT_MS) return [];
+      return [
+        warn(`The clock of this copy is ${formatDuration(behindMs)} behind another's, or was set back.`),
+      ];
     },
     /**
      * Returns the time by which what has expired may be removed, ms since 1970; 0 while the time is in doubt. A clock
@@ -166,6 +181,7 @@ function carryOn(known: Account | null, now: number): Account {
 }
 
 function formatDuration(ms: number): string {
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`;
   const hours = Math.round(ms / 3_600_000);
   return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} days`;
 }

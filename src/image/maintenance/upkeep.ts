@@ -23,8 +23,7 @@ export interface UpkeepOptions
 }
 
 export function createUpkeep(options: UpkeepOptions) {
-  const { images, blobs, state, records, clock, serviceTime, unfinished, onDoubt, log } = options;
-  const now = () => clock.now();
+  const { images, blobs, state, records, now, serviceTime, unfinished, onDoubt, log } = options;
   const accesses = createAccessLog({
     images,
     now: serviceTime.viewed,
@@ -35,7 +34,7 @@ export function createUpkeep(options: UpkeepOptions) {
   });
   const doubts = createDoubts({ state, blobs, images, now, log, ...(onDoubt && { onChange: onDoubt }) });
   const { retentionMs } = options.limits;
-  const cleanup = createCleanup({ ...options, doubts, accesses, retentionMs, now });
+  const cleanup = createCleanup({ ...options, doubts, accesses, retentionMs });
   const removeEnded = createExpiry(options);
   const stopping = new AbortController();
   let maintenance: Repetition | null = null;
@@ -57,6 +56,7 @@ export function createUpkeep(options: UpkeepOptions) {
       const [reasons, doubt] = await Promise.all([doubts.recent(), serviceTime.doubt()]);
       return doubt === null ? reasons : [...reasons, fail(doubt)];
     },
+    skew: serviceTime.skew,
     /** Records that a person or program has viewed the image. */
     accessed: accesses.note,
 

@@ -1,3 +1,4 @@
+import { cachedFor } from '../../lib/answer-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
@@ -39,7 +40,6 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
   let told = { beat: 0, discovery: 0, rechecks: 0 };
   let heard: { text: string | null; at: number; taken: Taken | null } = { text: null, at: 0, taken: null };
   let toldCost: number | null = null;
-  let costAt = Number.NEGATIVE_INFINITY;
 
   async function tell(): Promise<void> {
     const discovery = Math.round(budget.discovery.perHour);
@@ -67,12 +67,10 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
     return rechecks - known;
   }
 
-  async function hearCost(): Promise<void> {
-    if (elapsedSince(costAt, clock.now(), 0) < COST_EVERY_MS) return;
-    costAt = clock.now();
+  const hearCost = cachedFor(COST_EVERY_MS, clock.now, async () => {
     const text = await state.get(COST_KEY);
     if (text !== null) budget.checkCostMs = Number(text);
-  }
+  });
 
   async function tellCost(): Promise<void> {
     if (budget.checkCostMs === toldCost) return;
@@ -99,8 +97,6 @@ const KEY = 'proxy:judges';
 
 interface SharedState extends Pick<JudgeState, 'state' | 'schemes'> {
   witnesses: JudgeState['witnesses']['state'];
-  /** When a judge was last asked; ms since 1970. */
-  at: number;
 }
 
 /**
@@ -108,34 +104,31 @@ interface SharedState extends Pick<JudgeState, 'state' | 'schemes'> {
  * the judges.
  */
 export function createSharedJudges(state: StateStore, judges: () => JudgeState) {
-  let toldAt = 0;
+  let told = '';
 
   /** Publishes what this copy has found out since the last call. */
   async function tell(): Promise<void> {
     const own = judges();
-    const at = askedAt(own);
-    if (at <= toldAt) return;
-    await state.set(
-      KEY,
-      JSON.stringify({ state: own.state, schemes: own.schemes, witnesses: own.witnesses.state, at }),
-    );
-    toldAt = at;
+    const questions = questionsOf(own);
+    if (questions === told) return;
+    const shared: SharedState = { state: own.state, schemes: own.schemes, witnesses: own.witnesses.state };
+    await state.set(KEY, JSON.stringify(shared));
+    told = questions;
   }
 
   return {
     tell,
-    /** Returns the state of the judges as last observed by any copy. */
+    /** Returns the state of the judges as last observed by any copy: the last to tell it, whatever the clocks of copies say. */
     async latest(): Promise<JudgeState> {
       const own = judges();
-      const text = await state.get(KEY);
+      const text = questionsOf(own) === told ? await state.get(KEY) : null;
       if (text === null) return own;
-      const { at, witnesses, ...states } = JSON.parse(text) as SharedState;
-      if (at <= askedAt(own)) return own;
-      return { ...own, ...states, witnesses: { ...own.witnesses, state: witnesses } };
+      const { state: all, schemes, witnesses } = JSON.parse(text) as SharedState;
+      return { ...own, state: all, schemes, witnesses: { ...own.witnesses, state: witnesses } };
     },
   };
 }
 
-function askedAt({ judges }: JudgeState): number {
-  return Math.max(0, ...judges.map(({ checkedAt }) => checkedAt ?? 0));
-}
+/** Returns what changes with each question to a judge or witness; nothing before the first. */
+const questionsOf = ({ judges, witnesses }: JudgeState) =>
+  [...judges, ...witnesses.witnesses].map(({ checkedAt }) => checkedAt ?? '').join('');

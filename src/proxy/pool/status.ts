@@ -1,4 +1,3 @@
-import { elapsedSince } from '../../lib/stored-time.ts';
 import type { JudgeState } from '../check/checker.ts';
 import type { JudgesState } from '../check/judges.ts';
 import type { RefreshJob } from '../refresh/progress.ts';
@@ -68,5 +67,6 @@ export function conditionOf(options: ConditionOptions): Condition {
   if (job.state === 'running') return lastRefresh === null ? 'filling' : 'refreshing';
   if (failed) return job.error === 'lists_failing' ? 'lists_failing' : 'failed';
   if (lastRefresh === null) return nextRefresh <= now ? 'starting' : 'waiting';
-  return elapsedSince(lastRefresh, now) > STALE_INTERVALS * intervalMs ? 'stale' : 'ready';
+  // If it is in the future, the clock was ahead, and the next one comes within an interval all the same.
+  return now - lastRefresh > STALE_INTERVALS * intervalMs ? 'stale' : 'ready';
 }

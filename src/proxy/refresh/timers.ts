@@ -34,17 +34,18 @@ export function nextRefreshAt(
 /**
  * Lets a process that looks on judge by its own watch how long ago a refresh ended: the clock of the copy that wrote the times down
  * may be hours off, and two copies with such clocks would refresh in turn without end. Returns whether enough time has passed since it
- * saw the job for the first time; true for the one that it finds at its start. `elapsedMs`: of a clock that is never set.
+ * saw the job for the first time; true for the one that it finds at its start. `elapsedMs`: of a clock that is never set, but stands still
+ * while the machine sleeps. By `now`, its own time, it sees that.
  */
-export function createPatience(
-  intervalMs: number,
-): (job: Pick<RefreshJob, 'id' | 'startedAt' | 'finishedAt' | 'retryAt'>, elapsedMs: number) => boolean {
-  let seen: { id: string; at: number } | null = null;
-  return ({ id, startedAt, finishedAt, retryAt }, elapsedMs) => {
-    if (id !== seen?.id) seen = { id, at: seen === null ? Number.NEGATIVE_INFINITY : elapsedMs };
+export function createPatience(intervalMs: number) {
+  let seen: { id: string; at: number; time: number } | null = null;
+  type Seen = Pick<RefreshJob, 'id' | 'startedAt' | 'finishedAt' | 'retryAt'>;
+  return ({ id, startedAt, finishedAt, retryAt }: Seen, elapsedMs: number, now: number): boolean => {
+    if (id !== seen?.id) seen = { id, at: seen === null ? Number.NEGATIVE_INFINITY : elapsedMs, time: now };
     // Both by the clock of one copy, so that their difference is right.
     const next = retryAt ?? (startedAt ?? 0) + intervalMs * (1 - JITTER / 2);
-    return elapsedMs - seen.at >= Math.min(intervalMs, next - (finishedAt ?? next));
+    const waitedMs = Math.max(elapsedMs - seen.at, now - seen.time);
+    return waitedMs >= Math.min(intervalMs, next - (finishedAt ?? next));
   };
 }
 
@@ -72,7 +73,7 @@ export function createTimers({ upkeep, due, now, others, onError }: TimersOption
   async function refreshWhenDue(): Promise<void> {
     const job = await refresh.current();
     if (job.state === 'running') return;
-    const isOver = hasWaited(job, performance.now());
+    const isOver = hasWaited(job, performance.now(), now());
     if (isOver && now() >= nextRefresh(job)) await refresh.start({ all: false });
   }
 
