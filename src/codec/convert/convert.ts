@@ -18,6 +18,7 @@ import { lossesOf } from './losses.ts';
 import { ENCODERS, isLossy, lowered, qualityFor, triesFor } from './quality.ts';
 import {
   INPUT,
+  inSrgb,
   loadSharp,
   type OutputInfo,
   type Sharp,
@@ -206,7 +207,7 @@ async function convertWhole(
   // An animation is not turned, but viewers would turn one frame of it by its EXIF.
   const isFrame = source.moves && source.frames > 1 && !animated;
   const isBare = job.stripExif || (isFrame && (source.header.orientation ?? 1) > 1);
-  const picture = isBare ? fitted : keepMetadata(fitted, source, format);
+  const picture = isBare ? inSrgb(fitted, source.header) : keepMetadata(fitted, source, format);
   const encoding = encodingOf(source, plan);
   const follows = isLossy(format) && encoding.quality === undefined;
   const isTaken = inOnePass(source, { ...encoding, animated }) && (follows || isBare);
@@ -293,10 +294,10 @@ function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
   // sharp keeps IPTC only with all other metadata, and libvips writes it only to JPEG.
   if (iptc && format === 'jpeg' && isPlain(source)) {
     const all = pipeline.keepMetadata();
-    return withUprightXmp(isTrue ? all : all.withIccProfile('srgb'), xmpAsString);
+    return withUprightXmp(isTrue ? all : inSrgb(all, source.header).withIccProfile('srgb'), xmpAsString);
   }
   const withExif = pipeline.keepExif();
-  const withProfile = isTrue ? withExif.keepIccProfile() : withExif;
+  const withProfile = isTrue ? withExif.keepIccProfile() : inSrgb(withExif, source.header);
   return xmp && isPlain(source) ? withUprightXmp(withProfile, xmpAsString) : withProfile;
 }
 

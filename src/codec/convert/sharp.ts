@@ -1,5 +1,5 @@
 import type sharp from 'sharp';
-import type { SharpOptions } from 'sharp';
+import type { Metadata, Sharp, SharpOptions } from 'sharp';
 
 export type { Metadata, OutputInfo, Sharp, SharpOptions } from 'sharp';
 
@@ -25,6 +25,15 @@ export async function loadSharp(): Promise<typeof sharp> {
   loaded.block({ operation: ['VipsForeignLoad'] });
   loaded.unblock({ operation: ACCEPTED.map((format) => `VipsForeignLoad${format}`) });
   return loaded;
+}
+
+/** Converts 16 bits a channel by their profile to sRGB. sharp itself leaves them in Display P3, and grey as it is. */
+export function inSrgb(picture: Sharp, { space, icc }: Metadata): Sharp {
+  const profile = icc?.toString('latin1', 16, 20);
+  const isGrey = space === 'grey16' && profile === 'GRAY';
+  if (!isGrey && !(space === 'rgb16' && profile === 'RGB ')) return picture;
+  const converted = picture.withIccProfile('srgb', { attach: false });
+  return isGrey ? converted.toColourspace('b-w') : converted;
 }
 
 /** The decoder of JPEG files with a gain map, which would replace the usual one: enabled only to keep the map. */
