@@ -61,6 +61,20 @@ describe('orientation and metadata', () => {
     });
   }
 
+  test('a stored file with coordinates in EXIF or XMP is said to have a place', async () => {
+    const xmp = '<x:xmpmeta xmlns:x="adobe:ns:meta/"><note exif:GPSLatitude="51,30.0N"/></x:xmpmeta>';
+    const edited = await quarters().withXmp(xmp).webp().toBuffer();
+    const places = [];
+    for (const [file, format] of [
+      [await privatePhoto('jpeg'), 'webp'],
+      [edited, 'webp'],
+      [edited, 'gif'],
+    ] as const)
+      places.push((await bench.convert(file, { format, stripExif: false })).exif?.place);
+    // GIF holds neither.
+    expect(places).toEqual([true, true, undefined]);
+  });
+
   test('a CMYK profile is not kept on an RGB picture', async () => {
     const result = await bench.convert((await unusual['CMYK JPEG']?.()) ?? Buffer.alloc(0), {
       stripExif: false,

@@ -26,7 +26,7 @@ import {
   withGainMaps,
 } from './sharp.ts';
 import { decoding, openSource, openUpright, type Source } from './source.ts';
-import { losesCredentials, privatePartsOf } from './warnings.ts';
+import { losesCredentials, privatePartsOf, tellsPlace } from './warnings.ts';
 
 /** A picture in its new format. */
 interface Made {
@@ -96,6 +96,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   const { exif, ...others } = await sharp(data, INPUT).metadata();
   // libvips does not read EXIF of TIFF, but writes some of its own.
   const told = { ...others, ...(exif && source.kind !== 'tiff' && { exif }) };
+  const taken = !job.stripExif && told.exif && source.header.exif ? takenWith(source.header.exif) : null;
   return {
     format,
     width,
@@ -109,7 +110,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
       ...{ kept: kept !== null, quality },
     },
     look: job.look ? lookOf(made.pixels ?? (await smallPixelsOf(source, sharp))) : null,
-    exif: !job.stripExif && told.exif && source.header.exif ? takenWith(source.header.exif) : null,
+    exif: tellsPlace(told) ? { ...taken, place: true } : taken,
     removed: job.stripExif ? privatePartsOf(source.header) : [],
     warnings: lossesOf({
       ...source,

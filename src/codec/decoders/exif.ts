@@ -31,11 +31,15 @@ interface Entry {
   at: number;
 }
 
-type Reader = ReturnType<typeof readerOf>;
-
 /** Reports whether EXIF data contain coordinates. Broken data count as none. */
 export function hasCoordinates(exif: Buffer): boolean {
-  return orNothing(() => namesPlace(readerOf(exif))) ?? false;
+  const names = orNothing(() => {
+    const reader = readerOf(exif);
+    const pointer = reader.whole(reader.directory(0).get(GPS_POINTER));
+    const gps = pointer === undefined ? null : reader.directory(pointer);
+    return COORDINATES.every((tag) => gps?.has(tag));
+  });
+  return names ?? false;
 }
 
 /** Returns how a picture was taken according to its EXIF data, or `null` if they do not say. Pure. */
@@ -45,7 +49,7 @@ export function takenWith(exif: Buffer): TakenWith | null {
     const first = reader.directory(0);
     const pointer = reader.whole(first.get(EXIF_POINTER));
     const own = pointer === undefined ? new Map<number, Entry>() : reader.directory(pointer);
-    const found: { [K in keyof TakenWith]: TakenWith[K] | undefined } = {
+    const found: { [K in Exclude<keyof TakenWith, 'place'>]: TakenWith[K] | undefined } = {
       camera: cameraOf(reader.text(first.get(MAKE)), reader.text(first.get(MODEL))),
       lens: reader.text(own.get(LENS_MODEL)),
       exposure: reader.fraction(own.get(EXPOSURE_TIME)),
@@ -53,18 +57,10 @@ export function takenWith(exif: Buffer): TakenWith | null {
       iso: reader.whole(own.get(ISO)),
       focalLength: reader.fraction(own.get(FOCAL_LENGTH)),
       taken: clockOf(reader.text(own.get(DATE_TIME_ORIGINAL))),
-      place: namesPlace(reader) || undefined,
     };
     const known = Object.entries(found).filter(([, value]) => value !== undefined);
     return known.length > 0 ? (Object.fromEntries(known) as TakenWith) : null;
   });
-}
-
-function namesPlace(reader: Reader): boolean {
-  const pointer = reader.whole(reader.directory(0).get(GPS_POINTER));
-  if (pointer === undefined) return false;
-  const gps = reader.directory(pointer);
-  return COORDINATES.every((tag) => gps.has(tag));
 }
 
 /** Most makers repeat their name in the name of the model. */
