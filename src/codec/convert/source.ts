@@ -39,14 +39,17 @@ export interface Source {
   isFlat: boolean;
   /** Set for an animation that sharp cannot decode. */
   animation: Animation | null;
-  /** What else the file contains, if known. */
-  parts?: Parts;
+  /** What else the file contains, if known; `video`: whether it is a motion photo. */
+  parts?: Parts & { video: boolean };
 }
 
 const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not accept; send it as JPEG.';
 
 /** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
 const FLAT_BYTES_PER_PIXEL = 0.5;
+
+/** XMP of a file with a video behind its picture. */
+const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
 const SEQUENCE_REFUSED =
   'The file is an animated HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
@@ -101,6 +104,7 @@ export async function openSource(
         recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
       );
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
+  const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
   const comments = jpeg?.comments ?? (texts ? [UNREAD] : undefined);
   return {
     kind,
@@ -113,8 +117,8 @@ export async function openSource(
     complete: apng?.complete ?? complete,
     isFlat: await isFlat(path, kind, input, header, decoded?.packed),
     animation: apng ? animationOf(apng, { sharp, options: INPUT, cicp }) : animation,
-    ...(jpeg && { parts: jpeg }),
-    ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video: false } }),
+    ...(jpeg && { parts: { ...jpeg, video } }),
+    ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video } }),
   };
 }
 
