@@ -92,7 +92,9 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     [made, tried] = [again, smaller];
   }
   const { data, width, height, quality } = made;
-  await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
+  await writeFile(job.output, data, { mode: 0o600 }).catch((cause) => {
+    throw storageFull(cause, 'There is no space left to convert the image.');
+  });
   const { exif, ...others } = await sharp(data, INPUT).metadata();
   // libvips does not read EXIF of TIFF, but writes some of its own.
   const told = { ...others, ...(exif && source.kind !== 'tiff' && { exif }) };
@@ -105,10 +107,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     frames: animated ? ((format === 'png' ? parseApng(data)?.frames.length : told.pages) ?? 1) : 1,
     size: data.length,
     hash: createHash('sha256').update(data).digest('hex'),
-    original: {
-      ...{ format: kindOf(source), size: source.bytes, ...source.upright },
-      ...{ kept: kept !== null, quality },
-    },
+    original: { format: kindOf(source), size: source.bytes, ...source.upright, kept: kept !== null, quality },
     look: job.look ? lookOf(made.pixels ?? (await smallPixelsOf(source, sharp))) : null,
     exif: tellsPlace(told) ? { ...taken, place: true } : taken,
     removed: job.stripExif ? privatePartsOf(source.header) : [],
@@ -311,10 +310,6 @@ function withUprightXmp(pipeline: Sharp, xmp: string | undefined): Sharp {
 /** Returns false if XMP points to parts of the file that are gone: gain maps, motion photos and stereo pictures. */
 function isPlain({ parts }: Source): boolean {
   return !parts?.gainMap && !parts?.video && (parts?.pictures ?? 1) === 1;
-}
-
-function storing(cause: unknown): never {
-  throw storageFull(cause, 'There is no space left to convert the image.');
 }
 
 /** What the encoder settings depend on. */

@@ -29,11 +29,10 @@ export async function loadSharp(): Promise<typeof sharp> {
 
 /** Converts 16 bits a channel by their profile to sRGB. sharp itself leaves them in Display P3, and grey as it is. */
 export function inSrgb(picture: Sharp, { space, icc }: Metadata): Sharp {
-  const profile = icc?.toString('latin1', 16, 20);
-  const isGrey = space === 'grey16' && profile === 'GRAY';
-  if (!isGrey && !(space === 'rgb16' && profile === 'RGB ')) return picture;
-  const converted = picture.withIccProfile('srgb', { attach: false });
-  return isGrey ? converted.toColourspace('b-w') : converted;
+  const isGrey = space === 'grey16';
+  const isDeep = isGrey || space === 'rgb16';
+  if (!isDeep || icc?.toString('latin1', 16, 20) !== (isGrey ? 'GRAY' : 'RGB ')) return picture;
+  return picture.withIccProfile('srgb', { attach: false }).toColourspace(isGrey ? 'b-w' : 'srgb');
 }
 
 /** The decoder of JPEG files with a gain map, which would replace the usual one: enabled only to keep the map. */

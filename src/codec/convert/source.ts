@@ -105,12 +105,11 @@ export async function openSource(
       );
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
-  const comments = jpeg?.comments ?? (texts ? [UNREAD] : undefined);
   return {
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header: { ...header, ...decoded?.told, ...(comments && { comments }) },
+    header: { ...header, ...decoded?.told, ...((texts || jpeg?.texts) && { comments: [UNREAD] }) },
     frames,
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,

@@ -1,6 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import type { Strip } from '../convert/animation.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
+import { isAlpha } from './bytes.ts';
 import { chunksOf, PNG_SIGNATURE, writeChunk, writeHeader } from './png-chunks.ts';
 
 const [RGB, INDEXED, RGBA] = [2, 3, 6];
@@ -20,7 +21,7 @@ interface Area {
 export async function writeApng(strip: Strip, sharp: SharpConstructor): Promise<Buffer> {
   const { width, height, delay, loop } = strip;
   const palette = paletteOf(strip.pixels);
-  const colourType = palette ? INDEXED : isOpaque(strip.pixels) ? RGB : RGBA;
+  const colourType = palette ? INDEXED : isAlpha(255, strip.pixels) ? RGB : RGBA;
   const control = Buffer.alloc(8);
   control.writeUInt32BE(delay.length, 0);
   control.writeUInt32BE(loop, 4);
@@ -77,11 +78,6 @@ function changedArea({ pixels, width, height }: Strip, index: number): Area {
   }
   if (right < 0) return { left: 0, top: 0, width: 1, height: 1 };
   return { left, top, width: right - left + 1, height: bottom - top + 1 };
-}
-
-function isOpaque(pixels: Uint8Array): boolean {
-  for (let at = 3; at < pixels.length; at += 4) if (pixels[at] !== 255) return false;
-  return true;
 }
 
 /** Returns the compressed pixels of an area of a frame. */

@@ -24,5 +24,11 @@ export function integersOf(structure: Buffer) {
 /** Reads unsigned integers of 2 and 4 bytes, in the byte order that the structure has. */
 export type Integers = ReturnType<typeof integersOf>;
 
+/** Reports whether all pixels of RGBA have that alpha. */
+export function isAlpha(alpha: number, pixels: Uint8Array | Uint8ClampedArray): boolean {
+  for (let at = 3; at < pixels.length; at += 4) if (pixels[at] !== alpha) return false;
+  return true;
+}
+
 /** Returns what decoders throw for a file that they cannot read; see `decoding`, which names its format. */
 export const damaged = () => new Error('The file is damaged or truncated.');

@@ -33,13 +33,12 @@ interface Entry {
 
 /** Reports whether EXIF data contain coordinates. Broken data count as none. */
 export function hasCoordinates(exif: Buffer): boolean {
-  const names = orNothing(() => {
+  const has = orNothing(() => {
     const reader = readerOf(exif);
-    const pointer = reader.whole(reader.directory(0).get(GPS_POINTER));
-    const gps = pointer === undefined ? null : reader.directory(pointer);
-    return COORDINATES.every((tag) => gps?.has(tag));
+    const gps = reader.directory(reader.whole(reader.directory(0).get(GPS_POINTER)));
+    return COORDINATES.every((tag) => gps.has(tag));
   });
-  return names ?? false;
+  return has ?? false;
 }
 
 /** Returns how a picture was taken according to its EXIF data, or `null` if they do not say. Pure. */
@@ -47,8 +46,7 @@ export function takenWith(exif: Buffer): TakenWith | null {
   return orNothing(() => {
     const reader = readerOf(exif);
     const first = reader.directory(0);
-    const pointer = reader.whole(first.get(EXIF_POINTER));
-    const own = pointer === undefined ? new Map<number, Entry>() : reader.directory(pointer);
+    const own = reader.directory(reader.whole(first.get(EXIF_POINTER)));
     const found: { [K in Exclude<keyof TakenWith, 'place'>]: TakenWith[K] | undefined } = {
       camera: cameraOf(reader.text(first.get(MAKE)), reader.text(first.get(MODEL))),
       lens: reader.text(own.get(LENS_MODEL)),
@@ -88,9 +86,10 @@ function readerOf(exif: Buffer) {
   const short = (at: number) => integers.short(tiff, at);
   const long = (at: number) => integers.long(tiff, at);
   return {
-    directory(pointer: number): Map<number, Entry> {
-      const start = pointer === 0 ? long(4) : pointer;
+    directory(pointer: number | undefined): Map<number, Entry> {
       const entries = new Map<number, Entry>();
+      if (pointer === undefined) return entries;
+      const start = pointer === 0 ? long(4) : pointer;
       const end = start + 2 + short(start) * 12;
       for (let at = start + 2; at < end; at += 12) {
         entries.set(short(at), { type: short(at + 2), count: long(at + 4), at: at + 8 });

@@ -6,8 +6,8 @@ export interface Parts {
   gainMap: boolean;
   /** Number of separate pictures, without thumbnails and gain maps. */
   pictures: number;
-  /** Comments of a JPEG file, which sharp does not read. */
-  comments?: { keyword: string; text: string }[];
+  /** Whether a JPEG file has comments, which sharp does not read. */
+  texts?: boolean;
 }
 
 /** Enough for all segments before the picture, even if a phone writes a large thumbnail. */
@@ -35,14 +35,13 @@ function announcesGainMap({ marker, data }: Segment): boolean {
 
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
-  const comments: Parts['comments'] = [];
-  const parts: Parts = { gainMap: false, pictures: 1, comments };
+  const parts: Parts = { gainMap: false, pictures: 1 };
   for (const segment of segments(await readHead(path, HEAD_BYTES))) {
     const { marker, at, data } = segment;
-    const text = data.toString('latin1');
     parts.gainMap ||= announcesGainMap(segment);
-    if (marker === 0xfe) comments.push({ keyword: '', text });
-    else if (marker === 0xe2 && text.startsWith('MPF\0')) await countOthers(path, at + 4, data, parts);
+    parts.texts ||= marker === 0xfe;
+    if (marker === 0xe2 && data.toString('latin1', 0, 4) === 'MPF\0')
+      await countOthers(path, at + 4, data, parts);
   }
   return parts;
 }
