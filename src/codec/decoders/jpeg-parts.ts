@@ -40,8 +40,7 @@ export async function readJpegParts(path: string): Promise<Parts> {
     const { marker, at, data } = segment;
     parts.gainMap ||= announcesGainMap(segment);
     parts.texts ||= marker === 0xfe;
-    if (marker === 0xe2 && data.toString('latin1', 0, 4) === 'MPF\0')
-      await countOthers(path, at + 4, data, parts);
+    if (marker === 0xe2 && data.indexOf('MPF\0') === 0) await countOthers(path, at + 4, data, parts);
   }
   return parts;
 }
