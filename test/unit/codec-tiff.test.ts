@@ -5,6 +5,9 @@ import { startCodec } from '../support/codec/codec.ts';
 import { photo } from '../support/images/images.ts';
 import { planarTiff, tiffFile } from '../support/images/tiff-files.ts';
 import { createRandom } from '../support/random.ts';
+import { shared } from '../support/shared.ts';
+
+const bench = shared(() => startCodec());
 
 const LIMITS = { maxPixels: 1e6, maxFrames: 10, heic: true };
 
@@ -59,10 +62,9 @@ describe('TIFF with tiles of one sample each', () => {
   });
 
   test('is converted like any other picture', async () => {
-    const bench = await startCodec();
     const picture = await lossless(150, 100);
     const file = await planarTiff(picture, { compression: 'lzw', predictor: 'none' });
-    const { bytes, warnings } = await bench.convert(file, { format: 'png' }).finally(bench.stop);
+    const { bytes, warnings } = await bench.convert(file, { format: 'png' });
     expect(warnings).toEqual([]);
     const pixels = await Promise.all(
       [bytes, picture].map((one) => sharp(one).removeAlpha().raw().toBuffer()),
@@ -135,6 +137,26 @@ test('TIFF in YCbCr with as many samples of each has the right colours, and is o
   }
   expect(await drawn(tiffFile({ ...tags, 530: [2, 1] }, [colours], 273))).toBeNull();
   expect(await drawn(tiffFile(tags, [colours], 273))).toBeNull();
+});
+
+test('a selection or a spot colour of a TIFF hides nothing, in any depth or size', async () => {
+  for (const [depth, extra, alphas] of [
+    [8, 0, [255, 255]],
+    [16, 0, [255, 255]],
+    [8, 2, [0, 255]],
+  ] as const) {
+    const shape = { 256: [2], 257: [1], 258: Array(4).fill(depth), 259: [1], 262: [2], 277: [4], 278: [1] };
+    const pixels = [200, 100, 50, 0, 20, 40, 220, 255].flatMap((value) => Array(depth / 8).fill(value));
+    const file = tiffFile({ ...shape, 338: [extra] }, [Buffer.from(pixels)], 273);
+    const { bytes } = await bench.convert(file, { format: 'png' });
+    const data = await sharp(bytes).ensureAlpha().raw().toBuffer();
+    expect([data[3], data[7]]).toEqual([...alphas]);
+    expect([...data.subarray(4, 7)]).toEqual([20, 40, 220]);
+    const { bytes: smaller } = await bench.convert(file, { format: 'png', maxWidth: 1 });
+    // Both colours are mixed, or what can be seen of them.
+    const [red = 0] = await sharp(smaller).raw().toBuffer();
+    expect(red > 50).toBe(extra === 0);
+  }
 });
 
 test('tiles may have any sides, CIELab an alpha that nothing describes, and damaged tiles of it are refused', async () => {
@@ -271,8 +293,7 @@ test('a photo that declares too few bytes does not become one without loss', asy
   const tags = { 256: [200], 257: [200], 258: Array(info.channels).fill(8), 259: [1], 262: [2], 278: [200] };
   const file = tiffFile({ ...tags, 277: [info.channels] }, [data], 273);
   file.writeUInt32LE(1, file.indexOf(Buffer.from([0x17, 1, 4, 0])) + 8);
-  const bench = await startCodec();
-  const { original } = await bench.convert(file).finally(bench.stop);
+  const { original } = await bench.convert(file);
   expect(original.quality).not.toBeNull();
 });
 
@@ -283,9 +304,8 @@ test('what a TIFF tells in its own directories is told, and a drawing in it keep
   // The directory of GPS is a LONG: its place.
   const at = file.indexOf(Buffer.from([0x25, 0x88, 7, 0]));
   file.set([4, 0, 1, 0, 0, 0], at + 2);
-  const bench = await startCodec();
   const stripped = await bench.convert(file, { stripExif: true });
-  const kept = await bench.convert(file, { stripExif: false }).finally(bench.stop);
+  const kept = await bench.convert(file, { stripExif: false });
   expect(stripped.removed).toEqual(['location', 'metadata']);
   expect(kept.warnings.map(({ code }) => code)).toEqual(['metadata_dropped']);
   expect(stripped.original.quality).toBeNull();
@@ -295,7 +315,6 @@ test('compression that is not read is named, with what to do instead', async () 
   const picture = await sharp(await photo(40, 30))
     .tiff({ compression: 'none' })
     .toBuffer();
-  const bench = await startCodec();
   // The entry of tag 259, compression: SHORT, one value.
   const at = picture.indexOf(Buffer.from([3, 1, 3, 0, 1, 0, 0, 0]));
   for (const compression of [6, 34_925, 50_000]) {
@@ -303,5 +322,4 @@ test('compression that is not read is named, with what to do instead', async () 
     const fault = await bench.convert(picture).catch((error) => error);
     expect(fault.message).toContain('save it with LZW, or as PNG');
   }
-  await bench.stop();
 });

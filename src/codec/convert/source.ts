@@ -18,7 +18,7 @@ import { type Animation, type Decoded, UNREAD } from './animation.ts';
 import { countFrames } from './frames.ts';
 import { type Header, isLosslessWebp, readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
-import { INPUT, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
+import { INPUT, inSrgb, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
 
 /** A picture whose header was read and whose limits were checked. */
 export interface Source {
@@ -101,7 +101,9 @@ export async function openSource(
   const redrawn = isHeic
     ? await heicAsPng(path, header, cicp)
     : await decoding(kind, () =>
-        recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
+        decoded?.isOpaque && header.hasAlpha
+          ? inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer()
+          : recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
       );
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
