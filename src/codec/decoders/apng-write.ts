@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import type { Strip } from '../convert/animation.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
-import { isAlpha } from './bytes.ts';
+import { isAlpha, long } from './bytes.ts';
 import { chunksOf, PNG_SIGNATURE, writeChunk, writeHeader } from './png-chunks.ts';
 
 const [RGB, INDEXED, RGBA] = [2, 3, 6];
@@ -22,21 +22,14 @@ export async function writeApng(strip: Strip, sharp: SharpConstructor): Promise<
   const { width, height, delay, loop } = strip;
   const palette = paletteOf(strip.pixels);
   const colourType = palette ? INDEXED : isAlpha(255, strip.pixels) ? RGB : RGBA;
-  const control = Buffer.alloc(8);
-  control.writeUInt32BE(delay.length, 0);
-  control.writeUInt32BE(loop, 4);
   const chunks = [
     PNG_SIGNATURE,
     ...writeHeader(strip, colourType),
-    ...writeChunk('acTL', control),
+    ...writeChunk('acTL', Buffer.from([...long(delay.length), ...long(loop)])),
     ...(palette ? [...writeChunk('PLTE', palette.colours), ...writeChunk('tRNS', palette.alphas)] : []),
   ];
   let sequence = 0;
-  const numbered = () => {
-    const number = Buffer.alloc(4);
-    number.writeUInt32BE(sequence++, 0);
-    return number;
-  };
+  const numbered = () => Buffer.from(long(sequence++));
   for (const [index, ms] of delay.entries()) {
     const area = index === 0 ? { left: 0, top: 0, width, height } : changedArea(strip, index);
     chunks.push(...writeChunk('fcTL', Buffer.concat([numbered(), frameControl(area, ms)])));

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { readHead } from './bytes.ts';
+import { long, readHead } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
@@ -34,11 +34,7 @@ export function writeHeader(
   { width, height }: { width: number; height: number },
   colourType: number,
 ): Buffer[] {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(width, 0);
-  header.writeUInt32BE(height, 4);
-  header.set([8, colourType], 8);
-  return writeChunk('IHDR', header);
+  return writeChunk('IHDR', Buffer.from([...long(width), ...long(height), 8, colourType, 0, 0, 0]));
 }
 
 /** Enough for the relevant chunks before the pixels: profiles have some kilobytes. */
