@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import type { Strip } from '../convert/animation.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
-import { isAlpha, long } from './bytes.ts';
+import { isAlpha, long, short } from './bytes.ts';
 import { chunksOf, PNG_SIGNATURE, writeChunk, writeHeader } from './png-chunks.ts';
 
 const [RGB, INDEXED, RGBA] = [2, 3, 6];
@@ -44,13 +44,10 @@ export async function writeApng(strip: Strip, sharp: SharpConstructor): Promise<
 
 /** Without its sequence number. The frame replaces what was there, and stays. */
 function frameControl({ left, top, width, height }: Area, ms: number): Buffer {
-  const control = Buffer.alloc(22);
-  for (const [place, value] of [width, height, left, top].entries()) control.writeUInt32BE(value, place * 4);
   // A delay above 65 s is only accurate to a tenth of a second.
   const unit = ms > MAX_DELAY ? 10 : 1000;
-  control.writeUInt16BE(Math.min(MAX_DELAY, Math.round((ms * unit) / 1000)), 16);
-  control.writeUInt16BE(unit, 18);
-  return control;
+  const delay = Math.min(MAX_DELAY, Math.round((ms * unit) / 1000));
+  return Buffer.from([...[width, height, left, top].flatMap(long), ...short(delay), ...short(unit), 0, 0]);
 }
 
 /** Returns the smallest area in which a frame differs from the one before, or one pixel if they are equal. */

@@ -2,6 +2,8 @@
 export interface Cicp {
   primaries: number;
   transfer: number;
+  /** In place of `transfer`: light is the number to this power. */
+  gamma?: number;
 }
 
 type Vector = readonly [number, number, number];
@@ -31,8 +33,8 @@ const BRIGHTEST = 1000;
 const STEPS = 8192;
 
 /** Reports whether such numbers are sRGB, or are shown as sRGB everywhere. */
-export function isPlain({ primaries, transfer }: Cicp): boolean {
-  const usual = ![GAMMA_22, GAMMA_28, LINEAR, PQ, HLG].includes(transfer);
+export function isPlain({ primaries, transfer, gamma }: Cicp): boolean {
+  const usual = gamma === undefined && ![GAMMA_22, GAMMA_28, LINEAR, PQ, HLG].includes(transfer);
   return usual && (primaries === SRGB || !PRIMARIES.has(primaries));
 }
 
@@ -42,10 +44,11 @@ export function isPlain({ primaries, transfer }: Cicp): boolean {
  */
 export function toSrgb(
   pixels: Uint8Array | Uint8ClampedArray | Uint16Array,
-  { primaries, transfer }: Cicp,
+  { primaries, transfer, gamma }: Cicp,
 ): Uint8ClampedArray<ArrayBuffer> {
   const isDeep = pixels instanceof Uint16Array;
-  const light = lightOf(transfer, isDeep ? 65_536 : 256);
+  const curve = gamma ? (value: number) => value ** gamma : (CURVES.get(transfer) ?? srgbLight);
+  const light = lightOf(curve, isDeep ? 65_536 : 256);
   const [red, green, blue] = multiply(invert(matrixOf(SRGB)), matrixOf(primaries));
   const encoded = encodeTable();
   const made = new Uint8ClampedArray(pixels.length);
@@ -86,8 +89,7 @@ function encodeTable(): Uint8ClampedArray {
 }
 
 /** Returns linear light for each number, with white at 1; for HLG, scene light. */
-function lightOf(transfer: number, count: number): Float32Array {
-  const curve = CURVES.get(transfer) ?? srgbLight;
+function lightOf(curve: (value: number) => number, count: number): Float32Array {
   return Float32Array.from({ length: count }, (_, index) => curve(index / (count - 1)));
 }
 
