@@ -4,7 +4,6 @@ import sharp from 'sharp';
 import { startCodec } from '../support/codec/codec.ts';
 import {
   adobeProfile,
-  type Colour,
   deltaE,
   linearGrey,
   stripeColours,
@@ -31,51 +30,6 @@ test('the codes of a PNG go before its profile, and give way to one that is kept
     const [orange = [0, 0, 0]] = await stripeColours(bytes, 4);
     expect(deltaE(orange, P3[0] ?? [0, 0, 0])).toBeLessThan(2);
   }
-});
-
-test('a PNG has the gamma that it names, unless it has a profile or that is about what sRGB has', async () => {
-  const named = (gamma: number) => {
-    const data = Buffer.alloc(4);
-    data.writeUInt32BE(gamma);
-    return withChunk(png, 'gAMA', data);
-  };
-  const linear = NUMBERS.map((colour) => colour.map(codeOf)) as unknown as Colour[];
-  const srgb = Buffer.from([0]);
-  for (const [file, wanted] of [
-    [named(100_000), linear],
-    [named(45_455), NUMBERS],
-    [named(0), NUMBERS],
-    [withChunk(named(100_000), 'sRGB', srgb), NUMBERS],
-  ] as const)
-    for (const format of ['png', 'webp'] as const) {
-      const { bytes } = await bench.convert(file, { format });
-      const colours = await stripeColours(bytes, NUMBERS.length);
-      for (const [index, colour] of colours.entries())
-        expect(deltaE(colour, wanted[index] ?? [0, 0, 0])).toBeLessThan(4);
-    }
-});
-
-/** The number of sRGB for light. */
-function codeOf(number: number): number {
-  const light = number / 255;
-  return 255 * (light <= 0.0031308 ? 12.92 * light : 1.055 * light ** (1 / 2.4) - 0.055);
-}
-
-test('16 bits a channel are converted by their profile, as 8 bits are', async () => {
-  const deep = await sharp(png).toColourspace('rgb16').png().toBuffer();
-  const profile = Buffer.concat([Buffer.from('Adobe\0\0'), deflateSync(adobeProfile())]);
-  const [shallow, ...others] = await Promise.all(
-    [png, deep].flatMap((file) =>
-      (['png', 'gif'] as const).map(async (format) => {
-        const stripExif = format === 'png';
-        const { bytes } = await bench.convert(withChunk(file, 'iCCP', profile), { format, stripExif });
-        return stripeColours(bytes, NUMBERS.length);
-      }),
-    ),
-  );
-  for (const colours of others)
-    for (const [index, colour] of colours.entries())
-      expect(deltaE(colour, shallow?.[index] ?? [0, 0, 0])).toBeLessThan(2);
 });
 
 test('grey with a profile of its own looks the same, whatever metadata are kept', async () => {

@@ -36,19 +36,6 @@ describe('no loss is silent', () => {
     expect(await warningsOf(jpeg)).not.toContain('provenance_dropped');
   });
 
-  test('the video of a motion photo is told in HEIF as in JPEG, and what XMP says of it is not kept', async () => {
-    const xmp = '<x:xmpmeta xmlns:x="adobe:ns:meta/"><note GCamera:MotionPhoto="1"/></x:xmpmeta>';
-    for (const format of ['jpeg', 'avif'] as const) {
-      const file = await sharp(await photo(300, 200))
-        .withXmp(xmp)
-        .toFormat(format)
-        .toBuffer();
-      const { bytes, warnings } = await bench.convert(file, { format: 'webp', stripExif: false });
-      expect(warnings.map(({ code }) => code)).toEqual(['frames_dropped', 'metadata_dropped']);
-      expect((await sharp(bytes).metadata()).xmp).toBeUndefined();
-    }
-  });
-
   test('a picture that was scaled says from which size to which', async () => {
     const tall = await sharp({ create: { width: 80, height: 700, channels: 3, background: '#246' } })
       .jpeg()

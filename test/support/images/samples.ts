@@ -252,7 +252,22 @@ const ADOBE: Colour[] = [
   [0, 57, 205],
   [129, 129, 129],
 ];
+const LINEAR: Colour[] = [
+  [229, 168, 122],
+  [110, 219, 160],
+  [96, 133, 229],
+  [188, 188, 188],
+];
 const png = () => stripes(NUMBERS);
+const deep = async () =>
+  sharp(await png())
+    .toColourspace('rgb16')
+    .png()
+    .toBuffer();
+const asAdobe = (file: Buffer) =>
+  withChunk(file, 'iCCP', Buffer.concat([Buffer.from('A\0\0'), deflateSync(adobeProfile())]));
+/** Gamma in hundred thousandths. */
+const linear = (file: Buffer) => withChunk(file, 'gAMA', Buffer.from([0, 1, 0x86, 0xa0]));
 const avif = async () =>
   sharp(await png())
     .avif({ lossless: true })
@@ -272,11 +287,19 @@ const colours: Sample[] = [
   { name: 'AVIF by nclx, Display P3', make: async () => withNclx(await avif(), 12, 13), stripes: P3 },
   { name: 'AVIF by nclx, Rec. 2020', make: async () => withNclx(await avif(), 9, 13), stripes: REC2020 },
   { name: 'AVIF by nclx, sRGB', make: async () => withNclx(await avif(), 1, 13), stripes: NUMBERS },
+  { name: 'PNG by its profile, Adobe RGB', make: async () => asAdobe(await png()), stripes: ADOBE },
+  { name: 'PNG of 16 bits by its profile', make: async () => asAdobe(await deep()), stripes: ADOBE },
   {
-    name: 'PNG by its profile, Adobe RGB',
-    make: async () =>
-      withChunk(await png(), 'iCCP', Buffer.concat([Buffer.from('A\0\0'), deflateSync(adobeProfile())])),
+    name: 'GIF of such a PNG, with its metadata',
+    make: async () => asAdobe(await deep()),
+    ask: { format: 'gif', stripExif: false },
     stripes: ADOBE,
+  },
+  { name: 'PNG by its gamma, linear', make: async () => linear(await png()), stripes: LINEAR },
+  {
+    name: 'PNG in sRGB, whatever its gamma',
+    make: async () => withChunk(linear(await png()), 'sRGB', Buffer.alloc(1)),
+    stripes: NUMBERS,
   },
   {
     name: 'PNG in PQ',
@@ -301,6 +324,16 @@ const several: Sample[] = [
     tolerance: 4,
     warnings: ['frames_dropped'],
     hasNot: 'ftyp',
+  },
+  {
+    name: 'motion photo in HEIF',
+    make: () =>
+      quarters().withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/" GCamera:MotionPhoto="1"/>').avif().toBuffer(),
+    ask: { format: 'webp', stripExif: false },
+    ...PLAIN,
+    tolerance: 9,
+    warnings: ['frames_dropped', 'metadata_dropped'],
+    hasNot: 'MotionPhoto',
   },
   {
     name: 'gain map that is kept',
