@@ -61,17 +61,6 @@ describe('TIFF with tiles of one sample each', () => {
     expect(await mostOff(multiplied, picture)).toBeLessThan(4);
   });
 
-  test('is converted like any other picture', async () => {
-    const picture = await lossless(150, 100);
-    const file = await planarTiff(picture, { compression: 'lzw', predictor: 'none' });
-    const { bytes, warnings } = await bench.convert(file, { format: 'png' });
-    expect(warnings).toEqual([]);
-    const pixels = await Promise.all(
-      [bytes, picture].map((one) => sharp(one).removeAlpha().raw().toBuffer()),
-    );
-    expect(pixels[0]?.equals(pixels[1] ?? Buffer.alloc(0))).toBe(true);
-  });
-
   test('is refused beyond the pixel limit before anything is unpacked', async () => {
     const file = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
     await expect(drawn(file, { ...LIMITS, maxPixels: 14_999 })).rejects.toThrow('14999 are allowed');

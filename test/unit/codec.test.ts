@@ -62,17 +62,9 @@ describe('orientation and metadata', () => {
   }
 
   test('a stored file with coordinates in EXIF or XMP is said to have a place', async () => {
-    const xmp = '<x:xmpmeta xmlns:x="adobe:ns:meta/"><note exif:GPSLatitude="51,30.0N"/></x:xmpmeta>';
-    const edited = await quarters().withXmp(xmp).webp().toBuffer();
-    const places = [];
-    for (const [file, format] of [
-      [await privatePhoto('jpeg'), 'webp'],
-      [edited, 'webp'],
-      [edited, 'gif'],
-    ] as const)
-      places.push((await bench.convert(file, { format, stripExif: false })).exif?.place);
-    // GIF holds neither.
-    expect(places).toEqual([true, true, undefined]);
+    const xmp = '<x:xmpmeta xmlns:x="adobe:ns:meta/" exif:GPSLatitude="51,30.0N"/>';
+    for (const file of [await privatePhoto('jpeg'), await quarters().withXmp(xmp).webp().toBuffer()])
+      expect((await bench.convert(file, { stripExif: false })).exif?.place).toBe(true);
   });
 
   test('a CMYK profile is not kept on an RGB picture', async () => {

@@ -6,6 +6,7 @@ import { type BitmapForm, bitmap, directory, icon } from './bitmap-files.ts';
 import { adobeProfile, type Colour, stripes, withChunk, withCicp, withNclx } from './colours.ts';
 import { animation, privatePhoto, QUARTERS, quarters, SECRET, unusual } from './images.ts';
 import { gainMapJpeg, motionPhoto, multiPicture } from './jpeg-files.ts';
+import { planarTiff } from './tiff-files.ts';
 
 /** A file in some format, and what must become of it. All are made here or by the encoders that the fixtures name. */
 export interface Sample {
@@ -52,6 +53,12 @@ const stills: Sample[] = [
       tolerance: 5,
     }),
   ),
+  {
+    name: 'TIFF with tiles of one sample each',
+    make: async () =>
+      planarTiff(await quarters().png().toBuffer(), { compression: 'lzw', predictor: 'none' }),
+    ...PLAIN,
+  },
   { name: 'JPEG XL', make: fixture('quarters.jxl'), ...PLAIN, size: [96, 64] },
   {
     name: 'HEIC in Display P3',
