@@ -128,19 +128,24 @@ test('TIFF in YCbCr with as many samples of each has the right colours, and is o
   expect(await drawn(tiffFile(tags, [colours], 273))).toBeNull();
 });
 
-test('a selection or a spot colour of a TIFF hides nothing, in any depth or size', async () => {
-  for (const [depth, extra, maxWidth] of [
-    [8, 0, 2],
-    [16, 0, 2],
-    [8, 0, 1],
-    [8, 2, 2],
+test('a selection or a spot colour of a TIFF hides nothing, in any depth or size, and beside transparency', async () => {
+  for (const [depth, extra, maxWidth, colours] of [
+    [8, [0], 2, [200, 100, 50]],
+    [16, [0], 2, [200, 100, 50]],
+    [8, [0], 1, [200, 100, 50]],
+    [8, [2], 2, [200, 100, 50]],
+    [8, [2, 0], 2, [200, 100, 50]],
+    [8, [2, 0], 2, [200]],
   ] as const) {
-    const shape = { 256: [2], 257: [1], 258: Array(4).fill(depth), 259: [1], 262: [2], 277: [4], 278: [1] };
-    const pixels = [200, 100, 50, 0, 200, 100, 50, 0].flatMap((value) => Array(depth / 8).fill(value));
-    const file = tiffFile({ ...shape, 338: [extra] }, [Buffer.from(pixels)], 273);
+    const samples = colours.length + extra.length;
+    const shape = { 256: [2], 257: [1], 258: Array(samples).fill(depth), 259: [1], 277: [samples], 278: [1] };
+    const pixels = [...colours, 0, 255].slice(0, samples).flatMap((value) => Array(depth / 8).fill(value));
+    const tags = { ...shape, 262: [colours.length === 1 ? 1 : 2], 338: extra };
+    const file = tiffFile(tags, [Buffer.from([...pixels, ...pixels])], 273);
     const { bytes } = await bench.convert(file, { format: 'png', maxWidth });
     const [...first] = (await sharp(bytes).ensureAlpha().raw().toBuffer()).subarray(0, 4);
-    expect(first).toEqual([200, 100, 50, extra === 0 ? 255 : 0]);
+    const [red, green = red, blue = red] = colours;
+    expect(first).toEqual([red, green, blue, extra[0] === 0 ? 255 : 0]);
   }
 });
 

@@ -157,8 +157,9 @@ function layoutOf(values: Entries): Layout | null {
   // libvips takes it for RGB, unless it is a JPEG.
   const isYcbcr = photometric === YCBCR && !LOSSY.includes(one(TAG.compression, 1));
   const isWhole = values.get(TAG.subsampling)?.every((pixels) => pixels === 1) === true;
+  const hasMore = samples > (photometric === GREY ? 2 : 4);
   const isOurs =
-    (((isPlanar && (isTiled || photometric === GREY)) || depth === 12) &&
+    (((isPlanar && (isTiled || photometric === GREY)) || depth === 12 || hasMore) &&
       (photometric === RGB || photometric === GREY)) ||
     (depth === 8 && photometric === LAB) ||
     (isYcbcr && isWhole);
