@@ -97,7 +97,12 @@ export async function openSource(
   const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
   // In PNG the codes take precedence over a profile, in HEIF the profile does.
-  const cicp = kind === 'png' ? await readPngCicp(path) : header.icc ? null : (heif?.cicp ?? null);
+  const cicp =
+    kind === 'png'
+      ? await readPngCicp(path, header.icc !== undefined)
+      : header.icc
+        ? null
+        : (heif?.cicp ?? null);
   const redrawn = isHeic
     ? await heicAsPng(path, header, cicp)
     : await decoding(kind, () =>

@@ -42,15 +42,15 @@ const USUAL_GAMMA = 2.2;
 
 /**
  * Returns how the numbers of a PNG file represent colours, if a `cICP` chunk says so, or a `gAMA` chunk without `sRGB` and a profile (PNG,
- * third edition, sections 4.3 and 11.3.2).
+ * third edition, sections 4.3 and 11.3.2). The profile may be longer than what is read here.
  */
-export async function readPngCicp(path: string): Promise<Cicp | null> {
+export async function readPngCicp(path: string, hasProfile: boolean): Promise<Cicp | null> {
   let gamma = USUAL_GAMMA;
-  let isNamed = false;
+  let isNamed = hasProfile;
   for (const { type, data } of chunksOf(await readHead(path, HEAD_BYTES))) {
     if (type === 'cICP' && data.length === 4) return { primaries: data[0] ?? 0, transfer: data[1] ?? 0 };
     if (type === 'gAMA' && data.length === 4) gamma = 100_000 / data.readUInt32BE();
-    isNamed ||= type === 'sRGB' || type === 'iCCP';
+    isNamed ||= type === 'sRGB';
     if (type === 'IDAT') break;
   }
   const isUsual = isNamed || !(gamma >= 0.5 && gamma <= 4) || Math.abs(gamma - USUAL_GAMMA) < 0.1;

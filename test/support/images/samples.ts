@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
@@ -271,10 +272,13 @@ const deep = async () =>
     .toColourspace('rgb16')
     .png()
     .toBuffer();
-const asAdobe = (file: Buffer) =>
-  withChunk(file, 'iCCP', Buffer.concat([Buffer.from('A\0\0'), deflateSync(adobeProfile())]));
 /** Gamma in hundred thousandths. */
 const linear = (file: Buffer) => withChunk(file, 'gAMA', Buffer.from([0, 1, 0x86, 0xa0]));
+/** With a long profile behind a gamma that does not count. */
+const asAdobe = (file: Buffer) => {
+  const profile = adobeProfile({ long: randomBytes(2 ** 17) });
+  return linear(withChunk(file, 'iCCP', Buffer.concat([Buffer.from('A\0\0'), deflateSync(profile)])));
+};
 const avif = async () =>
   sharp(await png())
     .avif({ lossless: true })
