@@ -140,7 +140,7 @@ test('a selection or a spot colour of a TIFF hides nothing, in any depth or size
     const samples = colours.length + extra.length;
     const shape = { 256: [2], 257: [1], 258: Array(samples).fill(depth), 259: [1], 277: [samples], 278: [1] };
     const pixels = [...colours, 0, 255].slice(0, samples).flatMap((value) => Array(depth / 8).fill(value));
-    const tags = { ...shape, 262: [colours.length === 1 ? 1 : 2], 338: extra };
+    const tags = { ...shape, 262: [colours.length === 1 ? 1 : 2], 338: [...extra] };
     const file = tiffFile(tags, [Buffer.from([...pixels, ...pixels])], 273);
     const { bytes } = await bench.convert(file, { format: 'png', maxWidth });
     const [...first] = (await sharp(bytes).ensureAlpha().raw().toBuffer()).subarray(0, 4);

@@ -122,7 +122,7 @@ export async function openSource(
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,
     complete: apng?.complete ?? complete,
     isFlat: await isFlat(path, kind, input, header, decoded?.packed),
-    animation: apng ? animationOf(apng, { sharp, options: INPUT, cicp }) : animation,
+    animation: apng ? animationOf(apng, { sharp, header, cicp }) : animation,
     ...(jpeg && { parts: { ...jpeg, video } }),
     ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video } }),
   };

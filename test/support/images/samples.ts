@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
-import { apng } from './apng-files.ts';
+import { apng, chunk } from './apng-files.ts';
 import { type BitmapForm, bitmap, directory, icon } from './bitmap-files.ts';
 import { adobeProfile, type Colour, stripes, withChunk, withCicp, withNclx } from './colours.ts';
 import { animation, privatePhoto, QUARTERS, quarters, SECRET, unusual } from './images.ts';
@@ -279,6 +279,23 @@ const asAdobe = (file: Buffer) => {
   const profile = adobeProfile({ long: randomBytes(2 ** 17) });
   return linear(withChunk(file, 'iCCP', Buffer.concat([Buffer.from('A\0\0'), deflateSync(profile)])));
 };
+/** As the first of two equal frames. */
+const twice = (file: Buffer) => {
+  const at = file.indexOf('IDAT') - 4;
+  const end = at + 12 + file.readUInt32BE(at);
+  const control = (number: number) =>
+    chunk('fcTL', [0, 0, 0, number, ...file.subarray(16, 24)], Buffer.alloc(8), [0, 1, 0, 10, 0, 0]);
+  const second = chunk('fdAT', [0, 0, 0, 2], file.subarray(at + 8, end - 4));
+  const parts = [
+    file.subarray(0, at),
+    control(0),
+    file.subarray(at, end),
+    control(1),
+    second,
+    file.subarray(end),
+  ];
+  return withChunk(Buffer.concat(parts), 'acTL', Buffer.from([0, 0, 0, 2, 0, 0, 0, 0]));
+};
 const avif = async () =>
   sharp(await png())
     .avif({ lossless: true })
@@ -305,6 +322,12 @@ const colours: Sample[] = [
     make: async () => asAdobe(await deep()),
     ask: { format: 'gif', stripExif: false },
     stripes: ADOBE,
+  },
+  {
+    name: 'animated PNG of 16 bits by its profile',
+    make: async () => twice(asAdobe(await deep())),
+    stripes: ADOBE,
+    frames: 2,
   },
   { name: 'PNG by its gamma, linear', make: async () => linear(await png()), stripes: LINEAR },
   {
