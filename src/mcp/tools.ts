@@ -183,9 +183,9 @@ export const TOOLS: readonly Tool[] = [
 ];
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  const body = base64.replace(/^data:[^,]*;base64,/, '');
+  const body = base64.replace(/^data:[^,]*;base64,/i, '');
   try {
-    return Uint8Array.fromBase64(body);
+    return Uint8Array.fromBase64(body, { alphabet: /[-_]/.test(body) ? 'base64url' : 'base64' });
   } catch (cause) {
     throw new AppError('invalid_parameter', inEnglish('image must be Base64.'), { cause });
   }
