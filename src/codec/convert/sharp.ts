@@ -1,7 +1,7 @@
 import type sharp from 'sharp';
 import type { Metadata, Sharp, SharpOptions } from 'sharp';
 
-export type { Metadata, OutputInfo, Sharp, SharpOptions } from 'sharp';
+export type { Metadata, OutputInfo, Sharp } from 'sharp';
 
 export type SharpConstructor = typeof sharp;
 

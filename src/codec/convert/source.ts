@@ -103,13 +103,12 @@ export async function openSource(
       : header.icc
         ? null
         : (heif?.cicp ?? null);
-  const redrawn = isHeic
-    ? await heicAsPng(path, header, cicp)
-    : await decoding(kind, () =>
-        decoded?.isOpaque && header.hasAlpha
-          ? inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer()
-          : recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
-      );
+  const redrawn = await decoding(kind, () => {
+    if (isHeic) return heicAsPng(path, header, cicp);
+    if (decoded?.isOpaque && header.hasAlpha)
+      return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
+    return recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp);
+  });
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
   return {

@@ -48,7 +48,9 @@ export function toSrgb(
 ): Uint8ClampedArray<ArrayBuffer> {
   const isDeep = pixels instanceof Uint16Array;
   const curve = gamma ? (value: number) => value ** gamma : (CURVES.get(transfer) ?? srgbLight);
-  const light = lightOf(curve, isDeep ? 65_536 : 256);
+  const most = isDeep ? 65_535 : 255;
+  // Linear, with white at 1; for HLG, of the scene.
+  const light = Float32Array.from({ length: most + 1 }, (_, number) => curve(number / most));
   const [red, green, blue] = multiply(invert(matrixOf(SRGB)), matrixOf(primaries));
   const encoded = encodeTable();
   const made = new Uint8ClampedArray(pixels.buffer, pixels.byteOffset, pixels.length);
@@ -64,12 +66,9 @@ export function toSrgb(
       let g = light[pixels[at + 1] ?? 0] ?? 0;
       let b = light[pixels[at + 2] ?? 0] ?? 0;
       if (isBright) {
-        if (transfer === HLG) {
-          const scale = displayOf(0.2627 * r + 0.678 * g + 0.0593 * b);
-          [r, g, b] = [r * scale, g * scale, b * scale];
-        }
-        const most = Math.max(r, g, b);
-        const scale = (1 + most / (peak * peak)) / (1 + most);
+        const shown = transfer === HLG ? displayOf(0.2627 * r + 0.678 * g + 0.0593 * b) : 1;
+        const brightest = shown * Math.max(r, g, b);
+        const scale = (shown * (1 + brightest / (peak * peak))) / (1 + brightest);
         [r, g, b] = [r * scale, g * scale, b * scale];
       }
       made[at] = encoded[step(red[0] * r + red[1] * g + red[2] * b)] ?? 0;
@@ -91,11 +90,6 @@ function encodeTable(): Uint8ClampedArray {
     const light = (index / STEPS) ** 2;
     return 255 * (light <= 0.0031308 ? 12.92 * light : 1.055 * light ** (1 / 2.4) - 0.055);
   });
-}
-
-/** Returns linear light for each number, with white at 1; for HLG, scene light. */
-function lightOf(curve: (value: number) => number, count: number): Float32Array {
-  return Float32Array.from({ length: count }, (_, index) => curve(index / (count - 1)));
 }
 
 const srgbLight = (value: number) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);

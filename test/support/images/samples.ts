@@ -151,14 +151,6 @@ const privateData: Sample[] = [
     ask: { format: 'webp', stripExif: false },
     has: SECRET,
   },
-  {
-    name: 'JPEG whose metadata GIF cannot hold',
-    make: () => privatePhoto('jpeg'),
-    ask: { format: 'gif', stripExif: false },
-    quarters: QUARTERS,
-    tolerance: 8,
-    warnings: ['metadata_dropped'],
-  },
 ];
 
 const movingPng = () =>
