@@ -13,7 +13,7 @@ export const TakenWith = Type.Object({
   focalLength: Type.Optional(Type.Number()),
   /** The camera's clock, in an unknown time zone: `2024-05-01T12:30:00`. */
   taken: Type.Optional(Type.String({ maxLength: 19 })),
-  /** The file contains coordinates. */
+  /** The file contains coordinates, in its EXIF or XMP. */
   place: Type.Optional(Type.Literal(true)),
 });
 export type TakenWith = Static<typeof TakenWith>;

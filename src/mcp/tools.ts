@@ -123,14 +123,14 @@ export const TOOLS: readonly Tool[] = [
     title: 'Upload a picture',
     description:
       'Stores a picture and returns its links. The picture is unlisted: anyone with the link can see it, or with a password, anyone with both. ' +
-      'delete_url deletes it and is returned only once.',
+      'delete_url, returned only once, is a page with a button that deletes it.',
     service: 'image',
     writes: true,
     input: Type.Object({
       image: Type.Optional(
         Type.String({
           maxLength: MAX_BASE64,
-          description: `The file in Base64, at most ${MAX_PICTURE_BYTES} bytes.`,
+          description: `The file in Base64, at most ${MAX_PICTURE_BYTES} bytes; POST /api/upload takes larger ones.`,
         }),
       ),
       url: text('URL of the picture, instead of image, if this server fetches pictures.'),
@@ -183,9 +183,9 @@ export const TOOLS: readonly Tool[] = [
 ];
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  const body = base64.replace(/^data:[^,]*;base64,/, '');
+  const body = base64.replace(/^data:[^,]*;base64,/i, '');
   try {
-    return Uint8Array.fromBase64(body);
+    return Uint8Array.fromBase64(body, { alphabet: /[-_]/.test(body) ? 'base64url' : 'base64' });
   } catch (cause) {
     throw new AppError('invalid_parameter', inEnglish('image must be Base64.'), { cause });
   }

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { bareFile, keptFile } from '../../src/codec/convert/kept.ts';
 import { triesFor } from '../../src/codec/convert/quality.ts';
 import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareIcc } from '../../src/codec/kept/icc.ts';
 import { startCodec } from '../support/codec/codec.ts';
+import { linearGrey, withChunk } from '../support/images/colours.ts';
 import { gifOfFrames } from '../support/images/hostile-images.ts';
 import { animation, photo, quarters } from '../support/images/images.ts';
 import { behindPixels, mutant } from '../support/images/mutants.ts';
@@ -208,6 +210,13 @@ test('the curves of a kept profile rise and are no longer than decoders need', (
   const rising = (count: number) => profileOf(Array.from({ length: count }, (_, at) => at));
   const profiles = [profileOf([]), rising(1024), rising(4096), rising(4097), profileOf([0, 9, 8])];
   expect(profiles.map((profile) => bareIcc(profile) !== null)).toEqual([true, true, true, false, false]);
+});
+
+test('decoders read the smallest profile of a kept PNG', async () => {
+  const grey = await quarters().toColourspace('b-w').png().toBuffer();
+  const profile = Buffer.concat([Buffer.from('grey\0\0'), deflateSync(linearGrey(), { level: 0 })]);
+  const { file = grey } = bareFile(withChunk(grey, 'iCCP', profile), 'png', false) ?? {};
+  expect((await sharp(file).metadata()).icc).toBeDefined();
 });
 
 test('a JPEG is kept with one EXIF at most, and with no part that only looks like metadata', async () => {

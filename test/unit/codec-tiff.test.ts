@@ -5,6 +5,9 @@ import { startCodec } from '../support/codec/codec.ts';
 import { photo } from '../support/images/images.ts';
 import { planarTiff, tiffFile } from '../support/images/tiff-files.ts';
 import { createRandom } from '../support/random.ts';
+import { shared } from '../support/shared.ts';
+
+const bench = shared(() => startCodec());
 
 const LIMITS = { maxPixels: 1e6, maxFrames: 10, heic: true };
 
@@ -56,18 +59,6 @@ describe('TIFF with tiles of one sample each', () => {
       .toBuffer();
     const multiplied = await planarTiff(half, { compression: 'none' }, { extra: 1 });
     expect(await mostOff(multiplied, picture)).toBeLessThan(4);
-  });
-
-  test('is converted like any other picture', async () => {
-    const bench = await startCodec();
-    const picture = await lossless(150, 100);
-    const file = await planarTiff(picture, { compression: 'lzw', predictor: 'none' });
-    const { bytes, warnings } = await bench.convert(file, { format: 'png' }).finally(bench.stop);
-    expect(warnings).toEqual([]);
-    const pixels = await Promise.all(
-      [bytes, picture].map((one) => sharp(one).removeAlpha().raw().toBuffer()),
-    );
-    expect(pixels[0]?.equals(pixels[1] ?? Buffer.alloc(0))).toBe(true);
   });
 
   test('is refused beyond the pixel limit before anything is unpacked', async () => {
@@ -135,6 +126,27 @@ test('TIFF in YCbCr with as many samples of each has the right colours, and is o
   }
   expect(await drawn(tiffFile({ ...tags, 530: [2, 1] }, [colours], 273))).toBeNull();
   expect(await drawn(tiffFile(tags, [colours], 273))).toBeNull();
+});
+
+test('a selection or a spot colour of a TIFF hides nothing, in any depth or size, and beside transparency', async () => {
+  for (const [depth, extra, maxWidth, colours] of [
+    [8, [0], 2, [200, 100, 50]],
+    [16, [0], 2, [200, 100, 50]],
+    [8, [0], 1, [200, 100, 50]],
+    [8, [2], 2, [200, 100, 50]],
+    [8, [2, 0], 2, [200, 100, 50]],
+    [8, [2, 0], 2, [200]],
+  ] as const) {
+    const samples = colours.length + extra.length;
+    const shape = { 256: [2], 257: [1], 258: Array(samples).fill(depth), 259: [1], 277: [samples], 278: [1] };
+    const pixels = [...colours, 0, 255].slice(0, samples).flatMap((value) => Array(depth / 8).fill(value));
+    const tags = { ...shape, 262: [colours.length === 1 ? 1 : 2], 338: [...extra] };
+    const file = tiffFile(tags, [Buffer.from([...pixels, ...pixels])], 273);
+    const { bytes } = await bench.convert(file, { format: 'png', maxWidth });
+    const [...first] = (await sharp(bytes).ensureAlpha().raw().toBuffer()).subarray(0, 4);
+    const [red, green = red, blue = red] = colours;
+    expect(first).toEqual([red, green, blue, extra[0] === 0 ? 255 : 0]);
+  }
 });
 
 test('tiles may have any sides, CIELab an alpha that nothing describes, and damaged tiles of it are refused', async () => {
@@ -271,8 +283,7 @@ test('a photo that declares too few bytes does not become one without loss', asy
   const tags = { 256: [200], 257: [200], 258: Array(info.channels).fill(8), 259: [1], 262: [2], 278: [200] };
   const file = tiffFile({ ...tags, 277: [info.channels] }, [data], 273);
   file.writeUInt32LE(1, file.indexOf(Buffer.from([0x17, 1, 4, 0])) + 8);
-  const bench = await startCodec();
-  const { original } = await bench.convert(file).finally(bench.stop);
+  const { original } = await bench.convert(file);
   expect(original.quality).not.toBeNull();
 });
 
@@ -283,9 +294,8 @@ test('what a TIFF tells in its own directories is told, and a drawing in it keep
   // The directory of GPS is a LONG: its place.
   const at = file.indexOf(Buffer.from([0x25, 0x88, 7, 0]));
   file.set([4, 0, 1, 0, 0, 0], at + 2);
-  const bench = await startCodec();
   const stripped = await bench.convert(file, { stripExif: true });
-  const kept = await bench.convert(file, { stripExif: false }).finally(bench.stop);
+  const kept = await bench.convert(file, { stripExif: false });
   expect(stripped.removed).toEqual(['location', 'metadata']);
   expect(kept.warnings.map(({ code }) => code)).toEqual(['metadata_dropped']);
   expect(stripped.original.quality).toBeNull();
@@ -295,7 +305,6 @@ test('compression that is not read is named, with what to do instead', async () 
   const picture = await sharp(await photo(40, 30))
     .tiff({ compression: 'none' })
     .toBuffer();
-  const bench = await startCodec();
   // The entry of tag 259, compression: SHORT, one value.
   const at = picture.indexOf(Buffer.from([3, 1, 3, 0, 1, 0, 0, 0]));
   for (const compression of [6, 34_925, 50_000]) {
@@ -303,5 +312,4 @@ test('compression that is not read is named, with what to do instead', async () 
     const fault = await bench.convert(picture).catch((error) => error);
     expect(fault.message).toContain('save it with LZW, or as PNG');
   }
-  await bench.stop();
 });

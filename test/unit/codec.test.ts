@@ -61,6 +61,12 @@ describe('orientation and metadata', () => {
     });
   }
 
+  test('a stored file with coordinates in EXIF or XMP is said to have a place', async () => {
+    const xmp = '<x:xmpmeta xmlns:x="adobe:ns:meta/" exif:GPSLatitude="51,30.0N"/>';
+    for (const file of [await privatePhoto('jpeg'), await quarters().withXmp(xmp).webp().toBuffer()])
+      expect((await bench.convert(file, { stripExif: false })).exif?.place).toBe(true);
+  });
+
   test('a CMYK profile is not kept on an RGB picture', async () => {
     const result = await bench.convert((await unusual['CMYK JPEG']?.()) ?? Buffer.alloc(0), {
       stripExif: false,

@@ -16,6 +16,8 @@ export interface Decoded {
   still?: Buffer;
   /** Metadata of the file, which `still` may lack. */
   told?: Pick<Metadata, 'exif' | 'xmp' | 'comments'>;
+  /** Whether what sharp takes for transparency is something else, such as a selection or a spot colour in a TIFF. */
+  isOpaque?: boolean;
   /** Bytes of its pixels in a TIFF that packs them without loss. */
   packed?: number;
   frames: number;

@@ -18,6 +18,7 @@ import { lossesOf } from './losses.ts';
 import { ENCODERS, isLossy, lowered, qualityFor, triesFor } from './quality.ts';
 import {
   INPUT,
+  inSrgb,
   loadSharp,
   type OutputInfo,
   type Sharp,
@@ -25,7 +26,7 @@ import {
   withGainMaps,
 } from './sharp.ts';
 import { decoding, openSource, openUpright, type Source } from './source.ts';
-import { losesCredentials, privatePartsOf } from './warnings.ts';
+import { losesCredentials, privatePartsOf, tellsPlace } from './warnings.ts';
 
 /** A picture in its new format. */
 interface Made {
@@ -91,10 +92,13 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     [made, tried] = [again, smaller];
   }
   const { data, width, height, quality } = made;
-  await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
+  await writeFile(job.output, data, { mode: 0o600 }).catch((cause) => {
+    throw storageFull(cause, 'There is no space left to convert the image.');
+  });
   const { exif, ...others } = await sharp(data, INPUT).metadata();
   // libvips does not read EXIF of TIFF, but writes some of its own.
   const told = { ...others, ...(exif && source.kind !== 'tiff' && { exif }) };
+  const taken = !job.stripExif && told.exif && source.header.exif ? takenWith(source.header.exif) : null;
   return {
     format,
     width,
@@ -103,12 +107,9 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     frames: animated ? ((format === 'png' ? parseApng(data)?.frames.length : told.pages) ?? 1) : 1,
     size: data.length,
     hash: createHash('sha256').update(data).digest('hex'),
-    original: {
-      ...{ format: kindOf(source), size: source.bytes, ...source.upright },
-      ...{ kept: kept !== null, quality },
-    },
+    original: { format: kindOf(source), size: source.bytes, ...source.upright, kept: kept !== null, quality },
     look: job.look ? lookOf(made.pixels ?? (await smallPixelsOf(source, sharp))) : null,
-    exif: !job.stripExif && told.exif && source.header.exif ? takenWith(source.header.exif) : null,
+    exif: tellsPlace(told) ? { ...taken, place: true } : taken,
     removed: job.stripExif ? privatePartsOf(source.header) : [],
     warnings: lossesOf({
       ...source,
@@ -206,7 +207,7 @@ async function convertWhole(
   // An animation is not turned, but viewers would turn one frame of it by its EXIF.
   const isFrame = source.moves && source.frames > 1 && !animated;
   const isBare = job.stripExif || (isFrame && (source.header.orientation ?? 1) > 1);
-  const picture = isBare ? fitted : keepMetadata(fitted, source, format);
+  const picture = isBare ? inSrgb(fitted, source.header) : keepMetadata(fitted, source, format);
   const encoding = encodingOf(source, plan);
   const follows = isLossy(format) && encoding.quality === undefined;
   const isTaken = inOnePass(source, { ...encoding, animated }) && (follows || isBare);
@@ -293,10 +294,10 @@ function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
   // sharp keeps IPTC only with all other metadata, and libvips writes it only to JPEG.
   if (iptc && format === 'jpeg' && isPlain(source)) {
     const all = pipeline.keepMetadata();
-    return withUprightXmp(isTrue ? all : all.withIccProfile('srgb'), xmpAsString);
+    return withUprightXmp(isTrue ? all : inSrgb(all, source.header).withIccProfile('srgb'), xmpAsString);
   }
   const withExif = pipeline.keepExif();
-  const withProfile = isTrue ? withExif.keepIccProfile() : withExif;
+  const withProfile = isTrue ? withExif.keepIccProfile() : inSrgb(withExif, source.header);
   return xmp && isPlain(source) ? withUprightXmp(withProfile, xmpAsString) : withProfile;
 }
 
@@ -309,10 +310,6 @@ function withUprightXmp(pipeline: Sharp, xmp: string | undefined): Sharp {
 /** Returns false if XMP points to parts of the file that are gone: gain maps, motion photos and stereo pictures. */
 function isPlain({ parts }: Source): boolean {
   return !parts?.gainMap && !parts?.video && (parts?.pictures ?? 1) === 1;
-}
-
-function storing(cause: unknown): never {
-  throw storageFull(cause, 'There is no space left to convert the image.');
 }
 
 /** What the encoder settings depend on. */

@@ -1,7 +1,7 @@
 import type sharp from 'sharp';
-import type { SharpOptions } from 'sharp';
+import type { Metadata, Sharp, SharpOptions } from 'sharp';
 
-export type { Metadata, OutputInfo, Sharp, SharpOptions } from 'sharp';
+export type { Metadata, OutputInfo, Sharp } from 'sharp';
 
 export type SharpConstructor = typeof sharp;
 
@@ -25,6 +25,14 @@ export async function loadSharp(): Promise<typeof sharp> {
   loaded.block({ operation: ['VipsForeignLoad'] });
   loaded.unblock({ operation: ACCEPTED.map((format) => `VipsForeignLoad${format}`) });
   return loaded;
+}
+
+/** Converts 16 bits a channel by their profile to sRGB. sharp itself leaves them in Display P3, and grey as it is. */
+export function inSrgb(picture: Sharp, { space, icc }: Metadata): Sharp {
+  const isGrey = space === 'grey16';
+  const isDeep = isGrey || space === 'rgb16';
+  if (!isDeep || icc?.toString('latin1', 16, 20) !== (isGrey ? 'GRAY' : 'RGB ')) return picture;
+  return picture.withIccProfile('srgb', { attach: false }).toColourspace(isGrey ? 'b-w' : 'srgb');
 }
 
 /** The decoder of JPEG files with a gain map, which would replace the usual one: enabled only to keep the map. */

@@ -18,7 +18,7 @@ import { type Animation, type Decoded, UNREAD } from './animation.ts';
 import { countFrames } from './frames.ts';
 import { type Header, isLosslessWebp, readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
-import { INPUT, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
+import { INPUT, inSrgb, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
 
 /** A picture whose header was read and whose limits were checked. */
 export interface Source {
@@ -39,14 +39,17 @@ export interface Source {
   isFlat: boolean;
   /** Set for an animation that sharp cannot decode. */
   animation: Animation | null;
-  /** What else the file contains, if known. */
-  parts?: Parts;
+  /** What else the file contains, if known; `video`: whether it is a motion photo. */
+  parts?: Parts & { video: boolean };
 }
 
 const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not accept; send it as JPEG.';
 
 /** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
 const FLAT_BYTES_PER_PIXEL = 0.5;
+
+/** XMP of a file with a video behind its picture. */
+const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
 const SEQUENCE_REFUSED =
   'The file is an animated HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
@@ -94,27 +97,33 @@ export async function openSource(
   const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
   // In PNG the codes take precedence over a profile, in HEIF the profile does.
-  const cicp = kind === 'png' ? await readPngCicp(path) : header.icc ? null : (heif?.cicp ?? null);
-  const redrawn = isHeic
-    ? await heicAsPng(path, header, cicp)
-    : await decoding(kind, () =>
-        recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
-      );
+  const cicp =
+    kind === 'png'
+      ? await readPngCicp(path, header.icc !== undefined)
+      : header.icc
+        ? null
+        : (heif?.cicp ?? null);
+  const redrawn = await decoding(kind, () => {
+    if (isHeic) return heicAsPng(path, header, cicp);
+    if (decoded?.isOpaque && header.hasAlpha)
+      return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
+    return recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp);
+  });
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
-  const comments = jpeg?.comments ?? (texts ? [UNREAD] : undefined);
+  const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
   return {
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header: { ...header, ...decoded?.told, ...(comments && { comments }) },
+    header: { ...header, ...decoded?.told, ...((texts || jpeg?.texts) && { comments: [UNREAD] }) },
     frames,
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,
     complete: apng?.complete ?? complete,
     isFlat: await isFlat(path, kind, input, header, decoded?.packed),
-    animation: apng ? animationOf(apng, { sharp, options: INPUT, cicp }) : animation,
-    ...(jpeg && { parts: jpeg }),
-    ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video: false } }),
+    animation: apng ? animationOf(apng, { sharp, header, cicp }) : animation,
+    ...(jpeg && { parts: { ...jpeg, video } }),
+    ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video } }),
   };
 }
 

@@ -43,11 +43,15 @@ export type PrivatePart = (typeof PRIVATE_PARTS)[number];
 type Told = Pick<Metadata, 'exif' | 'xmp' | 'iptc' | 'comments'>;
 
 /** Returns which of them a picture has. Pure. */
-export function privatePartsOf({ exif, xmp, iptc, comments }: Told): PrivatePart[] {
-  const hasLocation = (exif && hasCoordinates(exif)) || xmp?.includes('GPSLatitude') === true;
-  const parts: PrivatePart[] = hasLocation ? ['location'] : [];
-  if (exif || xmp || iptc || comments?.length) parts.push('metadata');
+export function privatePartsOf(told: Told): PrivatePart[] {
+  const parts: PrivatePart[] = tellsPlace(told) ? ['location'] : [];
+  if (told.exif || told.xmp || told.iptc || told.comments?.length) parts.push('metadata');
   return parts;
+}
+
+/** Reports whether EXIF or XMP contain coordinates. */
+export function tellsPlace({ exif, xmp }: Pick<Told, 'exif' | 'xmp'>): boolean {
+  return (exif !== undefined && hasCoordinates(exif)) || xmp?.includes('GPSLatitude') === true;
 }
 
 /** Begins the description of every store of Content Credentials, in whatever format (C2PA 2.1, section 11.1.4.1). */

@@ -1,12 +1,12 @@
 import type { Animation } from '../convert/animation.ts';
-import type { SharpConstructor, SharpOptions } from '../convert/sharp.ts';
+import { INPUT, inSrgb, type Metadata, type SharpConstructor } from '../convert/sharp.ts';
 import { type Apng, type ApngFrame, frameAsPng } from './apng.ts';
 import { type Cicp, isPlain, toSrgb } from './cicp.ts';
 
 /** Returns an animated PNG as full frames, each composed over what the ones before have left. */
 export function animationOf(
   apng: Apng,
-  { sharp, options, cicp }: { sharp: SharpConstructor; options: SharpOptions; cicp: Cicp | null },
+  { sharp, header, cicp }: { sharp: SharpConstructor; header: Metadata; cicp: Cicp | null },
 ): Animation {
   const { width, height, plays, frames } = apng;
 
@@ -14,7 +14,12 @@ export function animationOf(
     const canvas = new Uint8Array(width * height * 4);
     const coded = cicp && !isPlain(cicp) ? cicp : null;
     for (const [index, frame] of frames.entries()) {
-      const picture = sharp(frameAsPng(apng, frame), options).toColourspace('srgb').ensureAlpha();
+      const own = frameAsPng(apng, frame);
+      const isDeep = header.depth === 'ushort' && !coded;
+      const file = isDeep
+        ? await inSrgb(sharp(own, INPUT), header).png({ compressionLevel: 0 }).toBuffer()
+        : own;
+      const picture = sharp(file, INPUT).toColourspace('srgb').ensureAlpha();
       const drawn = await (coded ? picture.keepIccProfile() : picture).raw().toBuffer();
       const pixels = coded ? toSrgb(drawn, coded) : drawn;
       // There is nothing before the first frame.

@@ -1,6 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import type { Strip } from '../convert/animation.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
+import { isAlpha, long, short } from './bytes.ts';
 import { chunksOf, PNG_SIGNATURE, writeChunk, writeHeader } from './png-chunks.ts';
 
 const [RGB, INDEXED, RGBA] = [2, 3, 6];
@@ -20,22 +21,15 @@ interface Area {
 export async function writeApng(strip: Strip, sharp: SharpConstructor): Promise<Buffer> {
   const { width, height, delay, loop } = strip;
   const palette = paletteOf(strip.pixels);
-  const colourType = palette ? INDEXED : isOpaque(strip.pixels) ? RGB : RGBA;
-  const control = Buffer.alloc(8);
-  control.writeUInt32BE(delay.length, 0);
-  control.writeUInt32BE(loop, 4);
+  const colourType = palette ? INDEXED : isAlpha(255, strip.pixels) ? RGB : RGBA;
   const chunks = [
     PNG_SIGNATURE,
     ...writeHeader(strip, colourType),
-    ...writeChunk('acTL', control),
+    ...writeChunk('acTL', Buffer.from([...long(delay.length), ...long(loop)])),
     ...(palette ? [...writeChunk('PLTE', palette.colours), ...writeChunk('tRNS', palette.alphas)] : []),
   ];
   let sequence = 0;
-  const numbered = () => {
-    const number = Buffer.alloc(4);
-    number.writeUInt32BE(sequence++, 0);
-    return number;
-  };
+  const numbered = () => Buffer.from(long(sequence++));
   for (const [index, ms] of delay.entries()) {
     const area = index === 0 ? { left: 0, top: 0, width, height } : changedArea(strip, index);
     chunks.push(...writeChunk('fcTL', Buffer.concat([numbered(), frameControl(area, ms)])));
@@ -50,13 +44,10 @@ export async function writeApng(strip: Strip, sharp: SharpConstructor): Promise<
 
 /** Without its sequence number. The frame replaces what was there, and stays. */
 function frameControl({ left, top, width, height }: Area, ms: number): Buffer {
-  const control = Buffer.alloc(22);
-  for (const [place, value] of [width, height, left, top].entries()) control.writeUInt32BE(value, place * 4);
   // A delay above 65 s is only accurate to a tenth of a second.
   const unit = ms > MAX_DELAY ? 10 : 1000;
-  control.writeUInt16BE(Math.min(MAX_DELAY, Math.round((ms * unit) / 1000)), 16);
-  control.writeUInt16BE(unit, 18);
-  return control;
+  const delay = Math.min(MAX_DELAY, Math.round((ms * unit) / 1000));
+  return Buffer.from([...[width, height, left, top].flatMap(long), ...short(delay), ...short(unit), 0, 0]);
 }
 
 /** Returns the smallest area in which a frame differs from the one before, or one pixel if they are equal. */
@@ -77,11 +68,6 @@ function changedArea({ pixels, width, height }: Strip, index: number): Area {
   }
   if (right < 0) return { left: 0, top: 0, width: 1, height: 1 };
   return { left, top, width: right - left + 1, height: bottom - top + 1 };
-}
-
-function isOpaque(pixels: Uint8Array): boolean {
-  for (let at = 3; at < pixels.length; at += 4) if (pixels[at] !== 255) return false;
-  return true;
 }
 
 /** Returns the compressed pixels of an area of a frame. */

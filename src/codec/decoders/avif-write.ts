@@ -1,3 +1,4 @@
+import { long, short } from './bytes.ts';
 import type { Box } from './heif-boxes.ts';
 
 /** What a mask is called, in properties and tracks. */
@@ -19,8 +20,6 @@ export const fullBox = (...parts: (Buffer | number[])[]) =>
   Buffer.concat([[0, 0, 0, 0], ...parts].map((part) => Buffer.from(part)));
 
 const text = (value: string) => Buffer.from(value, 'latin1');
-export const short = (value: number) => [(value >> 8) & 0xff, value & 0xff];
-export const long = (value: number) => [...short(value >>> 16), ...short(value & 0xffff)];
 
 /** Writes an AVIF file; the second picture is the mask of the first. */
 export function avifOf(items: readonly Av1Picture[]): Buffer {

@@ -3,8 +3,8 @@ import type { Decoded } from '../convert/animation.ts';
 import { checkLimits, MOST_DECODED } from '../convert/limits.ts';
 import { INPUT, type SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import { type Av1Picture, avifOf, fullBox, long, MASK } from './avif-write.ts';
-import { damaged } from './bytes.ts';
+import { type Av1Picture, avifOf, fullBox, MASK } from './avif-write.ts';
+import { damaged, long } from './bytes.ts';
 import { type Box, boxesIn, boxIn, parseHeif } from './heif-boxes.ts';
 import { recoloured } from './recolour.ts';
 
@@ -64,14 +64,10 @@ export async function decodeAvis(
   async function* seen() {
     tracks.forEach(checkWork);
     const header = await sharp(still, INPUT).metadata();
+    const colours = { cicp: header.icc ? null : cicp, narrow: narrowGrey };
     for (let frame = 0; frame < count; frame++) {
       const picture = pictureOf(frame);
-      const drawn = await recoloured(
-        picture,
-        header,
-        { cicp: header.icc ? null : cicp, narrow: narrowGrey },
-        sharp,
-      );
+      const drawn = await recoloured(picture, header, colours, sharp);
       const opened = sharp(drawn ?? picture, INPUT)
         .toColourspace('srgb')
         .ensureAlpha();

@@ -1,6 +1,6 @@
 import { checkLimits } from '../convert/limits.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import { damaged } from './bytes.ts';
+import { damaged, isAlpha } from './bytes.ts';
 import { type Pixels, writePng } from './png.ts';
 import { PNG_SIGNATURE } from './png-chunks.ts';
 
@@ -63,7 +63,7 @@ function decodeBitmap(
   if (layout.depth <= 8) drawIndexed(rows, layout, paletteOf(dib, layout), pixels);
   else drawDirect(rows, layout, pixels, isIcon);
   let hasAlpha = layout.depth > 8 && (layout.masks[3] !== 0 || (isIcon && layout.depth === 32));
-  if (hasAlpha && isBlank(pixels)) {
+  if (hasAlpha && isAlpha(0, pixels)) {
     // Writers without alpha support left zeros.
     for (let at = 3; at < pixels.length; at += 4) pixels[at] = 255;
     hasAlpha = false;
@@ -210,11 +210,6 @@ function channelOf(mask: number): { mask: number; shift: number; scale: number }
   if (mask === 0) return null;
   const shift = 31 - Math.clz32(mask & -mask);
   return { mask, shift, scale: 255 / (mask >>> shift) };
-}
-
-function isBlank(pixels: Uint8ClampedArray): boolean {
-  for (let at = 3; at < pixels.length; at += 4) if (pixels[at] !== 0) return false;
-  return true;
 }
 
 /** One bit a pixel: if set, the pixel is transparent. Icons without a mask are opaque. */

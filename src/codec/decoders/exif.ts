@@ -31,11 +31,14 @@ interface Entry {
   at: number;
 }
 
-type Reader = ReturnType<typeof readerOf>;
-
 /** Reports whether EXIF data contain coordinates. Broken data count as none. */
 export function hasCoordinates(exif: Buffer): boolean {
-  return orNothing(() => namesPlace(readerOf(exif))) ?? false;
+  const has = orNothing(() => {
+    const reader = readerOf(exif);
+    const gps = reader.directory(reader.whole(reader.directory(0).get(GPS_POINTER)));
+    return COORDINATES.every((tag) => gps.has(tag));
+  });
+  return has ?? false;
 }
 
 /** Returns how a picture was taken according to its EXIF data, or `null` if they do not say. Pure. */
@@ -43,9 +46,8 @@ export function takenWith(exif: Buffer): TakenWith | null {
   return orNothing(() => {
     const reader = readerOf(exif);
     const first = reader.directory(0);
-    const pointer = reader.whole(first.get(EXIF_POINTER));
-    const own = pointer === undefined ? new Map<number, Entry>() : reader.directory(pointer);
-    const found: { [K in keyof TakenWith]: TakenWith[K] | undefined } = {
+    const own = reader.directory(reader.whole(first.get(EXIF_POINTER)));
+    const found: { [K in Exclude<keyof TakenWith, 'place'>]: TakenWith[K] | undefined } = {
       camera: cameraOf(reader.text(first.get(MAKE)), reader.text(first.get(MODEL))),
       lens: reader.text(own.get(LENS_MODEL)),
       exposure: reader.fraction(own.get(EXPOSURE_TIME)),
@@ -53,18 +55,10 @@ export function takenWith(exif: Buffer): TakenWith | null {
       iso: reader.whole(own.get(ISO)),
       focalLength: reader.fraction(own.get(FOCAL_LENGTH)),
       taken: clockOf(reader.text(own.get(DATE_TIME_ORIGINAL))),
-      place: namesPlace(reader) || undefined,
     };
     const known = Object.entries(found).filter(([, value]) => value !== undefined);
     return known.length > 0 ? (Object.fromEntries(known) as TakenWith) : null;
   });
-}
-
-function namesPlace(reader: Reader): boolean {
-  const pointer = reader.whole(reader.directory(0).get(GPS_POINTER));
-  if (pointer === undefined) return false;
-  const gps = reader.directory(pointer);
-  return COORDINATES.every((tag) => gps.has(tag));
 }
 
 /** Most makers repeat their name in the name of the model. */
@@ -92,9 +86,10 @@ function readerOf(exif: Buffer) {
   const short = (at: number) => integers.short(tiff, at);
   const long = (at: number) => integers.long(tiff, at);
   return {
-    directory(pointer: number): Map<number, Entry> {
-      const start = pointer === 0 ? long(4) : pointer;
+    directory(pointer: number | undefined): Map<number, Entry> {
       const entries = new Map<number, Entry>();
+      if (pointer === undefined) return entries;
+      const start = pointer === 0 ? long(4) : pointer;
       const end = start + 2 + short(start) * 12;
       for (let at = start + 2; at < end; at += 12) {
         entries.set(short(at), { type: short(at + 2), count: long(at + 4), at: at + 8 });

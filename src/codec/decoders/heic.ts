@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { assetPath } from '../../assets.ts';
-import { AppError } from '../../errors.ts';
 import { once } from '../../lib/once.ts';
 import type { Metadata } from '../convert/sharp.ts';
+import { damaged } from './bytes.ts';
 import { type Cicp, isPlain, toSrgb } from './cicp.ts';
 import { writePng } from './png.ts';
 
@@ -35,7 +35,6 @@ interface Picture {
  * Decodes the main picture of a HEIC file, because the libheif inside sharp has no HEVC decoder. Returns an
  * uncompressed PNG with the colour profile and EXIF, which is then converted like any picture. `cicp`: the codes of its
  * colours, if it has no profile. Takes some twelve bytes a pixel.
- * @throws {AppError} `undecodable_image`.
  */
 export async function heicAsPng(
   path: string,
@@ -45,11 +44,11 @@ export async function heicAsPng(
   const images = (await decoder()).decode(await readFile(path));
   try {
     const image = images.find((one) => one.is_primary()) ?? images[0];
-    if (!image) throw undecodable();
+    if (!image) throw damaged();
     const [width, height] = [image.get_width(), image.get_height()];
     const target = { data: new Uint8ClampedArray(width * height * 4), width, height };
     const drawn = await new Promise<Picture | null>((resolve) => image.display(target, resolve));
-    if (drawn === null) throw undecodable();
+    if (drawn === null) throw damaged();
     const pixels = cicp && !isPlain(cicp) ? toSrgb(target.data, cicp) : target.data;
     return writePng({ pixels, width, height, hasAlpha, icc, exif });
   } finally {
@@ -67,5 +66,3 @@ const decoder = once(async () => {
   const { HeifDecoder } = load({ wasmBinary }) as unknown as LibHeif;
   return new HeifDecoder();
 });
-
-const undecodable = () => new AppError('undecodable_image', 'The HEIC picture is damaged or truncated.');

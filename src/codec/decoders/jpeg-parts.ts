@@ -6,10 +6,8 @@ export interface Parts {
   gainMap: boolean;
   /** Number of separate pictures, without thumbnails and gain maps. */
   pictures: number;
-  /** Whether it is a motion photo. */
-  video: boolean;
-  /** Comments of a JPEG file, which sharp does not read. */
-  comments?: { keyword: string; text: string }[];
+  /** Whether a JPEG file has comments, which sharp does not read. */
+  texts?: boolean;
 }
 
 /** Enough for all segments before the picture, even if a phone writes a large thumbnail. */
@@ -20,7 +18,6 @@ const OTHER_BYTES = 4096;
 const XMP = 'http://ns.adobe.com/xap/1.0/\0';
 const ISO_GAIN_MAP = 'urn:iso:std:iso:ts:21496:-1';
 const GAIN_MAP = /hdr-gain-map|hdrgainmap|urn:iso:std:iso:ts:21496/;
-const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
 /** Reports whether the beginning of a JPEG file announces a gain map. */
 export function hasGainMap(file: Buffer): boolean {
@@ -38,15 +35,12 @@ function announcesGainMap({ marker, data }: Segment): boolean {
 
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
-  const comments: Parts['comments'] = [];
-  const parts: Parts = { gainMap: false, pictures: 1, video: false, comments };
+  const parts: Parts = { gainMap: false, pictures: 1 };
   for (const segment of segments(await readHead(path, HEAD_BYTES))) {
     const { marker, at, data } = segment;
-    const text = data.toString('latin1');
     parts.gainMap ||= announcesGainMap(segment);
-    if (marker === 0xfe) comments.push({ keyword: '', text });
-    else if (marker === 0xe1 && text.startsWith(XMP)) parts.video ||= MOTION.test(text);
-    else if (marker === 0xe2 && text.startsWith('MPF\0')) await countOthers(path, at + 4, data, parts);
+    parts.texts ||= marker === 0xfe;
+    if (marker === 0xe2 && data.indexOf('MPF\0') === 0) await countOthers(path, at + 4, data, parts);
   }
   return parts;
 }

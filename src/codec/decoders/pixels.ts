@@ -1,5 +1,5 @@
 import type { Pixels } from '../convert/look.ts';
-import type { Sharp, SharpConstructor } from '../convert/sharp.ts';
+import { inSrgb, type Sharp, type SharpConstructor } from '../convert/sharp.ts';
 import { decoding, openUpright, type Source } from '../convert/source.ts';
 import type { Format } from '../format.ts';
 
@@ -24,7 +24,6 @@ export function pixelsOf(picture: Sharp, kind: Source['kind']): Promise<Pixels> 
   return decoding(kind, async () => {
     const { data, info } = await picture
       .clone()
-      .toColourspace('srgb')
       .raw({ depth: 'uchar' })
       .toBuffer({ resolveWithObject: true });
     return { data, width: info.width, height: info.height, channels: info.channels };
@@ -35,5 +34,5 @@ export function pixelsOf(picture: Sharp, kind: Source['kind']): Promise<Pixels> 
 export function smallPixelsOf(source: Source, sharp: SharpConstructor): Promise<Pixels> {
   const picture = openUpright(source, false, sharp);
   const box = { width: LOOK_SIDE, height: LOOK_SIDE, fit: 'inside', withoutEnlargement: true } as const;
-  return pixelsOf(picture.resize(box), source.kind);
+  return pixelsOf(inSrgb(picture.resize(box), source.header), source.kind);
 }

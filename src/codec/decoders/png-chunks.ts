@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { readHead } from './bytes.ts';
+import { long, readHead } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
@@ -19,14 +19,11 @@ export function* chunksOf(file: Buffer): Generator<Chunk> {
   }
 }
 
-/** Returns a chunk in parts: header, data, checksum. */
+/** Returns a chunk in parts: length, name, data, checksum. */
 export function writeChunk(type: string, data: Buffer): Buffer[] {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(data.length, 0);
-  head.write(type, 4, 'latin1');
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(data, crc32(head.subarray(4))), 0);
-  return [head, data, sum];
+  const name = Buffer.from(type, 'latin1');
+  const sum = crc32(data, crc32(name));
+  return [Buffer.from(long(data.length)), name, data, Buffer.from(long(sum))];
 }
 
 /** Returns the first chunk of a PNG file with 8 bits a channel, in parts. */
@@ -34,24 +31,28 @@ export function writeHeader(
   { width, height }: { width: number; height: number },
   colourType: number,
 ): Buffer[] {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(width, 0);
-  header.writeUInt32BE(height, 4);
-  header.set([8, colourType], 8);
-  return writeChunk('IHDR', header);
+  return writeChunk('IHDR', Buffer.from([...long(width), ...long(height), 8, colourType, 0, 0, 0]));
 }
 
 /** Enough for the relevant chunks before the pixels: profiles have some kilobytes. */
 const HEAD_BYTES = 65_536;
 
+/** Numbers with about this gamma are shown as sRGB. */
+const USUAL_GAMMA = 2.2;
+
 /**
- * Returns how the numbers of a PNG file represent colours, if a `cICP` chunk says so (PNG, third edition, section
- * 11.3.2.6).
+ * Returns how the numbers of a PNG file represent colours, if a `cICP` chunk says so, or a `gAMA` chunk without `sRGB` and a profile (PNG,
+ * third edition, sections 4.3 and 11.3.2). The profile may be longer than what is read here.
  */
-export async function readPngCicp(path: string): Promise<Cicp | null> {
+export async function readPngCicp(path: string, hasProfile: boolean): Promise<Cicp | null> {
+  let gamma = USUAL_GAMMA;
+  let isNamed = hasProfile;
   for (const { type, data } of chunksOf(await readHead(path, HEAD_BYTES))) {
     if (type === 'cICP' && data.length === 4) return { primaries: data[0] ?? 0, transfer: data[1] ?? 0 };
+    if (type === 'gAMA' && data.length === 4) gamma = 100_000 / data.readUInt32BE();
+    isNamed ||= type === 'sRGB';
     if (type === 'IDAT') break;
   }
-  return null;
+  const isUsual = isNamed || !(gamma >= 0.5 && gamma <= 4) || Math.abs(gamma - USUAL_GAMMA) < 0.1;
+  return isUsual ? null : { primaries: 1, transfer: 1, gamma };
 }

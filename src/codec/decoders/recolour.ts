@@ -1,6 +1,6 @@
 import { INPUT, type Metadata, type SharpConstructor } from '../convert/sharp.ts';
 import { type Cicp, isPlain, toSrgb } from './cicp.ts';
-import { writePng } from './png.ts';
+import { withMetadata } from './png.ts';
 
 /**
  * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrow`, to a PNG in sRGB,
@@ -23,7 +23,9 @@ export async function recoloured(
   const numbers = isDeep ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : data;
   const { width, height } = info;
   const pixels = toSrgb(numbers, cicp ?? { primaries: SRGB, transfer: SRGB_CURVE });
-  return writePng({ pixels, width, height, hasAlpha, exif });
+  const made = sharp(pixels, { ...INPUT, raw: { width, height, channels: 4 } });
+  const png = await (hasAlpha ? made : made.removeAlpha()).png({ compressionLevel: 0 }).toBuffer();
+  return withMetadata(png, { exif });
 }
 
 const [SRGB, SRGB_CURVE] = [1, 13];

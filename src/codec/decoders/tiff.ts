@@ -62,7 +62,7 @@ const COMPRESSED =
 const REDUCED = 1;
 const PREVIEW =
   'The first picture of the TIFF file is a preview, as in raw photos; send the whole picture as JPEG.';
-const [PREMULTIPLIED, SEPARATE] = [1, 2];
+const [UNDESCRIBED, PREMULTIPLIED, SEPARATE] = [0, 1, 2];
 
 /** A picture that libvips refuses, or takes for RGB. */
 interface Layout {
@@ -120,6 +120,7 @@ export async function decodeTiff(
     ...only,
     ...(TELLING.some((tag) => values.has(tag)) && { told: { exif: file } }),
     ...(!LOSSY.includes(one(TAG.compression, 1)) && { packed }),
+    isOpaque: one(TAG.extra, SEPARATE) === UNDESCRIBED,
     ...(layout && { still: writePng({ ...(await draw(file, layout, values, limits, sharp)), level: 1 }) }),
   };
 }
@@ -156,8 +157,9 @@ function layoutOf(values: Entries): Layout | null {
   // libvips takes it for RGB, unless it is a JPEG.
   const isYcbcr = photometric === YCBCR && !LOSSY.includes(one(TAG.compression, 1));
   const isWhole = values.get(TAG.subsampling)?.every((pixels) => pixels === 1) === true;
+  const hasMore = samples > (photometric === GREY ? 2 : 4);
   const isOurs =
-    (((isPlanar && (isTiled || photometric === GREY)) || depth === 12) &&
+    (((isPlanar && (isTiled || photometric === GREY)) || depth === 12 || hasMore) &&
       (photometric === RGB || photometric === GREY)) ||
     (depth === 8 && photometric === LAB) ||
     (isYcbcr && isWhole);

@@ -1,4 +1,5 @@
-import { type Av1Picture, avifOf, long, MASK, short } from '../decoders/avif-write.ts';
+import { type Av1Picture, avifOf, MASK } from '../decoders/avif-write.ts';
+import { long, short } from '../decoders/bytes.ts';
 import { type Box, boxesIn, boxIn, propertiesOf } from '../decoders/heif-boxes.ts';
 import { bareIcc } from './icc.ts';
 import type { Bare } from './trials.ts';

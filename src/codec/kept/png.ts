@@ -63,7 +63,9 @@ function keptData(
   if (type in COLOURS) return data.length === COLOURS[type] ? data : null;
   if (type === 'iCCP') {
     const icc = bareIcc(inflateSync(data.subarray(data.indexOf(0) + 2), { maxOutputLength: 2 ** 22 }));
-    return icc && Buffer.concat([Buffer.from('icc\0\0'), deflateSync(icc, { level: 9 })]);
+    // libpng passes over chunks of less than 92 bytes.
+    const level = icc && icc.length < 256 ? 0 : 9;
+    return icc && Buffer.concat([Buffer.from('icc\0\0'), deflateSync(icc, { level })]);
   }
   if (type === 'eXIf' && keepsExif) return data;
   return (type.charCodeAt(0) & 0x20) === 0 ? null : undefined;

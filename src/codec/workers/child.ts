@@ -157,11 +157,7 @@ export type Child = ReturnType<typeof startChild>;
  * priority.
  */
 function stepBack(pid: number | undefined): void {
-  try {
-    if (pid !== undefined) setPriority(pid, NICENESS);
-  } catch {
-    // It has already ended, or the system does not support this.
-  }
+  attempt(() => pid !== undefined && setPriority(pid, NICENESS));
 }
 
 /**
@@ -169,18 +165,18 @@ function stepBack(pid: number | undefined): void {
  * cannot do that itself, because the sandbox takes away the file.
  */
 function goFirstOutOfMemory(pid: number | undefined): void {
-  try {
-    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
-  } catch {
-    // It has already ended, or the system does not support this.
-  }
+  attempt(() => writeFileSync(`/proc/${pid}/oom_score_adj`, '1000'));
 }
 
 function killGroup(pid: number | undefined): void {
+  attempt(() => pid !== undefined && process.kill(-pid, 'SIGKILL'));
+}
+
+function attempt(change: () => unknown): void {
   try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+    change();
   } catch {
-    // It has ended, or does not lead a group yet.
+    // The child has already ended or does not lead a group yet, or the system does not support this.
   }
 }
 

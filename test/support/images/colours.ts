@@ -74,8 +74,8 @@ const ADOBE_RGB = {
   blue: [0.14919, 0.06322, 0.74457],
 } as const;
 
-/** A colour profile of Adobe RGB (ICC.1:2001-04). */
-export function adobeProfile(): Buffer {
+/** A colour profile of Adobe RGB (ICC.1:2001-04), with other tags. */
+export function adobeProfile(others: Record<string, Buffer> = {}): Buffer {
   const curve = Buffer.concat([
     Buffer.from('637572760000000000000001023300000', 'hex').subarray(0, 14),
     Buffer.alloc(2),
@@ -85,7 +85,7 @@ export function adobeProfile(): Buffer {
     gXYZ: xyz(ADOBE_RGB.green),
     bXYZ: xyz(ADOBE_RGB.blue),
     wtpt: xyz([0.9505, 1, 1.0891]),
-    ...{ rTRC: curve, gTRC: curve, bTRC: curve },
+    ...{ rTRC: curve, gTRC: curve, bTRC: curve, ...others },
   });
 }
 

@@ -33,7 +33,6 @@ export const messages = {
   'The image cannot be converted: the decoder crashes on it.': '无法转换该图片：解码器处理时出错。',
   'The {kind} file is damaged, truncated or of a kind that this server cannot read.':
     '该 {kind} 文件已损坏、不完整或属于本服务器无法读取的类型。',
-  'The HEIC picture is damaged or truncated.': 'HEIC 图片已损坏或不完整。',
   'The first picture of the TIFF file is a preview, as in raw photos; send the whole picture as JPEG.':
     'TIFF 文件的第一张图片只是预览图（如 RAW 照片）；请以 JPEG 格式上传完整的图片。',
   'The TIFF file is compressed in a way that this server cannot read; save it with LZW, or as PNG.':
