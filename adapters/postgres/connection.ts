@@ -87,6 +87,9 @@ interface Statement {
   cancel(): unknown;
 }
 
+/** Runs statements, and notes each before it is sent. */
+type Begin<T> = (sql: Sql, note: (statement: Statement) => void) => Promise<T>;
+
 function createConnection(address: PostgresAddress, usualMs: number): PostgresConnection {
   let { prepare } = address;
   let opening: Promise<Pool> | null = null;
@@ -125,17 +128,10 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
   }
 
   /**
-   * Cancels what takes too long. The connections are abandoned if the server does not even do that, or has said
-   * nothing on any of them meanwhile: the driver loses a connection whose first statement was ended before it could
-   * be sent.
+   * Abandons the connections if the server does not even end what was cancelled, or has said nothing on any of them
+   * meanwhile: the driver loses a connection whose first statement was ended before it could be sent.
    */
-  async function abandon(
-    statement: Statement | null,
-    work: Promise<unknown>,
-    used: Promise<Pool>,
-    heard: number,
-  ): Promise<void> {
-    Promise.resolve(statement?.cancel()).catch(() => {});
+  async function abandon(work: Promise<unknown>, used: Promise<Pool>, heard: number): Promise<void> {
     await within(
       CANCEL_TIMEOUT_MS,
       work.catch(() => {}),
@@ -147,30 +143,18 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
    * Rejects with a `LateError` after the time, whatever happens then: a commit that was told to stop waiting is
    * uncertain.
    */
-  async function limited<T>(
-    limitMs: number,
-    begin: (sql: Sql, note: (statement: Statement) => void) => Promise<T>,
-  ) {
+  async function limited<T>(limitMs: number, begin: Begin<T>) {
     const used = pool();
     const own = await used;
     own.calls++;
     const heard = answers;
-    let last: Statement | null = null;
-    let place = 'waiting' as 'waiting' | 'begun' | 'left';
-    // The driver would send it behind slow ones of the same connection, while others are free.
-    const work = own.inTurn(() => {
-      if (place === 'left') throw new LateError();
-      place = 'begun';
-      return begin(own.sql, (statement) => {
-        last = statement;
-      });
-    });
+    const { work, cancel } = inTurn(own, begin);
     try {
       return await within(limitMs, work);
     } catch (error) {
-      if (error instanceof LateError && place === 'waiting') place = 'left';
-      else if (error instanceof LateError) void abandon(last, work, used, heard);
-      else if (isMoved(error) && (address.servers.length > 1 || classify(error) === 'refused'))
+      if (error instanceof LateError) {
+        if (cancel()) void abandon(work, used, heard);
+      } else if (isMoved(error) && (address.servers.length > 1 || classify(error) === 'refused'))
         leave(used, isFromServer(error));
       throw error;
     } finally {
@@ -223,6 +207,29 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     async close() {
       closed = true;
       await opening?.then((open) => open.close()).catch(() => {});
+    },
+  };
+}
+
+/** Begins work when a connection is free: the driver would send it behind slow work on one, while others are free. */
+function inTurn<T>(pool: Pool, begin: Begin<T>) {
+  let hasBegun = false;
+  let isCancelled = false;
+  let last = null as Statement | null;
+  const work = pool.inTurn(() => {
+    if (isCancelled) throw new LateError();
+    hasBegun = true;
+    return begin(pool.sql, (statement) => {
+      last = statement;
+    });
+  });
+  return {
+    work,
+    /** Cancels its last statement, or lets it never begin. Returns whether it had begun. */
+    cancel(): boolean {
+      isCancelled = true;
+      Promise.resolve(last?.cancel()).catch(() => {});
+      return hasBegun;
     },
   };
 }
