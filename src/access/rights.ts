@@ -1,7 +1,7 @@
 import { AppError, message } from '../errors.ts';
+import type { RequestContext } from '../http/context.ts';
 import { ISSUED_TOKEN, type NeededTokens } from '../http/describe.ts';
 import type { Exchange } from '../http/exchange.ts';
-import type { RequestContext } from '../http/request-context.ts';
 import type { Matched } from '../http/route-table.ts';
 import { isSecret } from '../lib/secret.ts';
 import type { Holders } from './holders.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { RequestContext } from '../../src/http/request-context.ts';
+import type { RequestContext } from '../../src/http/context.ts';
 import { route } from '../../src/http/route.ts';
 import { createRouteTable } from '../../src/http/route-table.ts';
 import { createRouter } from '../../src/http/router.ts';
