@@ -25,10 +25,8 @@ test('a route has what it declares, and the safe default for the rest', () => {
     found: true,
     limit: 'upload',
     bytes: 'upload_bytes',
-    admin: null,
-    cached: null,
   });
-  expect(match('POST', '/api/job')).toMatchObject({ limit: 'job', bytes: null, admin: 'always' });
+  expect(match('POST', '/api/job')).toMatchObject({ limit: 'job', admin: 'always' });
   expect(match('GET', '/i/a.webp')).toMatchObject({ limit: 'read', queued: true });
   expect(match('GET', '/list')).toMatchObject({ limit: 'read', queued: false });
   expect(match('POST', '/i/a')).toMatchObject({ limit: 'write', queued: false });
