@@ -102,13 +102,6 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     assert.equal((await limiter.take('key', bucket, 2)).allowed, true);
   });
 
-  test('a refusal includes the time to wait', async ({ limiter }) => {
-    const bucket = { capacity: 2, perSecond: 0.01 };
-    await limiter.take('key', bucket, 2);
-    const refused = await limiter.take('key', bucket, 1);
-    assert.ok(refused.retryAfterMs > 60_000 && refused.retryAfterMs <= 100_000, `${refused.retryAfterMs} ms`);
-  });
-
   test('after the reset time the bucket is exactly full', async ({ limiter, advance }) => {
     const bucket = { capacity: 3, perSecond: 3 };
     const { resetMs } = await limiter.take('key', bucket, 3);

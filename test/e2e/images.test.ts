@@ -223,11 +223,6 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect(await json(answer)).toMatchObject({ success: false, error: expect.any(String) });
   });
 
-  test('the server says that it lives and is ready', async () => {
-    expect((await call('GET', '/livez')).status).toBe(200);
-    expect((await call('GET', '/readyz')).status).toBe(200);
-  });
-
   test('an album takes pictures in, gives them out in its order, and goes', async () => {
     const made = await call('POST', '/api/albums', {
       body: JSON.stringify({ title: 'Harbour' }),
