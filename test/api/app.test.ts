@@ -256,12 +256,10 @@ test('the description names the public URL, and routes of the server itself', as
   expect((await createTestApp().send('/api/own')).status).toBe(404);
 });
 
-describe('every answer', () => {
-  test('tells no other site where it was, unless its route says otherwise', async () => {
-    const { send } = createTestApp();
-    const policyOf = async (path: string) => (await send(path)).headers.get('referrer-policy');
-    expect([await policyOf('/list'), await policyOf('/own')]).toEqual(['no-referrer', 'origin']);
-  });
+test('every answer tells no other site where it was, unless its route says otherwise', async () => {
+  const { send } = createTestApp();
+  const policyOf = async (path: string) => (await send(path)).headers.get('referrer-policy');
+  expect([await policyOf('/list'), await policyOf('/own')]).toEqual(['no-referrer', 'origin']);
 });
 
 test('a health check is answered before most of the hundreds of requests that came in ahead of it', async () => {
@@ -277,14 +275,12 @@ test('a health check is answered before most of the hundreds of requests that ca
   expect(answered.indexOf('/livez 200')).toBeLessThan(50);
 });
 
-describe('limits', () => {
-  test('also count kept answers', async () => {
-    const { send } = createTestApp({ limited: true });
-    const first = Number((await send('/list')).headers.get('ratelimit-remaining'));
-    for (let left = first - 1; left >= 0; left--) {
-      const { status, headers } = await send('/list');
-      expect([status, headers.get('ratelimit-remaining')]).toEqual([200, String(left)]);
-    }
-    expect((await send('/list')).status).toBe(429);
-  });
+test('limits also count kept answers', async () => {
+  const { send } = createTestApp({ limited: true });
+  const first = Number((await send('/list')).headers.get('ratelimit-remaining'));
+  for (let left = first - 1; left >= 0; left--) {
+    const { status, headers } = await send('/list');
+    expect([status, headers.get('ratelimit-remaining')]).toEqual([200, String(left)]);
+  }
+  expect((await send('/list')).status).toBe(429);
 });

@@ -235,41 +235,37 @@ test('a change whose answer is lost takes effect at once, and is announced', () 
     expect(events).toEqual(['stored', 'changed']);
   }));
 
-describe('an upload that ends in an error', () => {
-  test('to a client of another service that wants all or none, is taken back later if need be', () =>
-    withHost(async ({ host, lose }) => {
-      const body = new FormData();
-      body.append('file', new File([png], 'good.png'));
-      body.append('file', new File(['no picture'], 'bad.png'));
-      lose('remove');
-      const answer = await host.send('/picgo/upload', { method: 'POST', body });
-      expect(await json(answer)).toMatchObject({ success: false });
-      await host.service.removeEnded();
-      expect([await listed(host), await host.files()]).toEqual([[], []]);
-    }));
-});
+test('an upload that ends in an error to a client of another service that wants all or none, is taken back later if need be', () =>
+  withHost(async ({ host, lose }) => {
+    const body = new FormData();
+    body.append('file', new File([png], 'good.png'));
+    body.append('file', new File(['no picture'], 'bad.png'));
+    lose('remove');
+    const answer = await host.send('/picgo/upload', { method: 'POST', body });
+    expect(await json(answer)).toMatchObject({ success: false });
+    await host.service.removeEnded();
+    expect([await listed(host), await host.files()]).toEqual([[], []]);
+  }));
 
-describe('an approval that was interrupted', () => {
-  test('and is followed by a refusal leaves nothing public', () =>
-    withHost(async ({ host, events }) => {
-      let fails = false;
-      const state = {
-        ...host.state,
-        setFenced: (...args: Parameters<typeof host.state.setFenced>) =>
-          fails ? Promise.reject(away()) : host.state.setFenced(...args),
-      };
-      const { reviews, record, hold } = await reviewsOf(host, { state });
-      await hold();
-      fails = true;
-      await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
-      fails = false;
-      expect((await host.send('/i/reviewreview.webp')).status).toBe(200);
-      await reviews.decide('reviewreview', 'block');
-      expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
-      expect([await reviews.list(), await listed(host)]).toEqual([[], [record.id]]);
-      expect(events).toEqual(['stored', 'removed']);
-    }));
-});
+test('an approval that was interrupted and is followed by a refusal leaves nothing public', () =>
+  withHost(async ({ host, events }) => {
+    let fails = false;
+    const state = {
+      ...host.state,
+      setFenced: (...args: Parameters<typeof host.state.setFenced>) =>
+        fails ? Promise.reject(away()) : host.state.setFenced(...args),
+    };
+    const { reviews, record, hold } = await reviewsOf(host, { state });
+    await hold();
+    fails = true;
+    await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
+    fails = false;
+    expect((await host.send('/i/reviewreview.webp')).status).toBe(200);
+    await reviews.decide('reviewreview', 'block');
+    expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
+    expect([await reviews.list(), await listed(host)]).toEqual([[], [record.id]]);
+    expect(events).toEqual(['stored', 'removed']);
+  }));
 
 test('an approval that the store carries out late, after a refusal, leaves nothing public', () =>
   withHost(async ({ host, events }) => {
