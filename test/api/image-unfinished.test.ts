@@ -7,7 +7,7 @@ import type { ImageStore } from '../../src/image/store.ts';
 import { DAY_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 
 const hosts = imageHosts();
 const png = new Uint8Array(await quarters(400, 300).png().toBuffer());
@@ -226,9 +226,8 @@ test('a change whose answer is lost takes effect at once, and is announced', () 
     const image = await host.upload(png);
     await (await host.send(pathOf(image.raw_url))).arrayBuffer();
     lose('change');
-    const headers = { 'x-delete-token': image.delete_token, 'content-type': 'application/json' };
-    const body = '{"password":"secret"}';
-    expect((await host.send(`/api/image/${image.id}`, { method: 'PATCH', headers, body })).status).toBe(503);
+    const change = asJson('PATCH', { password: 'secret' }, { 'x-delete-token': image.delete_token });
+    expect((await host.send(`/api/image/${image.id}`, change)).status).toBe(503);
     expect((await host.send(pathOf(image.raw_url))).status).toBe(401);
     await host.service.removeEnded();
     await host.service.removeEnded();

@@ -25,6 +25,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/secret.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
+import { asJson } from '../support/json.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { QUIET } from '../support/servers/quiet-server.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
@@ -579,11 +580,7 @@ test('SQLite locks the database against other processes after every kind of read
 
 /** Every address that the API description can read, and more forms of those that open connections of their own. */
 async function reads(url: string, [id = '']: string[]): Promise<string[]> {
-  const made = await fetch(`${url}/api/albums`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{"title":"Locks"}',
-  });
+  const made = await fetch(`${url}/api/albums`, asJson('POST', { title: 'Locks' }));
   const { id: album, token } = (await made.json()) as { id: string; token: string };
   await upload(url, `&album=${album}`, { 'x-album-token': token });
   const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { CDPSession, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { photo, privatePhoto, quarters } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 import { startScanner } from '../support/scanner.ts';
 import { startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
@@ -587,11 +587,9 @@ describe('the list of this browser', () => {
           await page.locator('#mine').getByText('Waiting for review').waitFor();
           const { id, delete_token } = await onlyMine(page);
           expect(delete_token).toBeString();
-          const decided = await fetch(`${reviewed.url}/api/admin/reviews`, {
-            method: 'POST',
-            headers: { authorization: 'Bearer an-administrator-token', 'content-type': 'application/json' },
-            body: JSON.stringify({ id, verdict: 'allow' }),
-          });
+          const headers = { authorization: 'Bearer an-administrator-token' };
+          const allowed = asJson('POST', { id, verdict: 'allow' }, headers);
+          const decided = await fetch(`${reviewed.url}/api/admin/reviews`, allowed);
           expect(decided.status).toBe(200);
           await page.reload();
           await page.locator('#mine').getByText('Waiting for review').waitFor({ state: 'hidden' });
