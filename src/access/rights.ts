@@ -1,7 +1,8 @@
 import { AppError, message } from '../errors.ts';
+import type { RequestContext } from '../http/context.ts';
 import { ISSUED_TOKEN, type NeededTokens } from '../http/describe.ts';
 import type { Exchange } from '../http/exchange.ts';
-import type { RequestContext } from '../http/request-context.ts';
+import type { Route } from '../http/route.ts';
 import type { Matched } from '../http/route-table.ts';
 import { isSecret } from '../lib/secret.ts';
 import type { Holders } from './holders.ts';
@@ -9,7 +10,7 @@ import type { Holders } from './holders.ts';
 type Passed = undefined | Promise<undefined>;
 
 /** The rules of a route that rights follow from. */
-type Demands = Partial<Pick<Matched, 'tokens' | 'admin' | 'limit' | 'ownToken'>>;
+type Demands = Pick<Route, 'tokens' | 'admin' | 'limit' | 'ownToken'>;
 
 interface RightsOptions {
   /** Default: nobody has a token. */
@@ -29,18 +30,19 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
     return limit === 'upload' && uploadNeedsToken && !ownToken ? 'upload' : null;
   }
 
-  function neededBy({ tokens = {}, admin = null, limit = 'read', ownToken = false }: Demands): NeededTokens {
+  function neededBy(demands: Demands): NeededTokens {
+    const { tokens = {}, admin } = demands;
     const names = Object.keys(tokens).filter((name) => tokens[name] !== undefined);
     if (names.length > 0) return { names, optional: false };
-    const role = roleOf({ admin, limit, ownToken });
-    if (admin !== null) return { names: ['ADMIN_TOKEN'], optional: role === null };
+    const role = roleOf(demands);
+    if (admin !== undefined) return { names: ['ADMIN_TOKEN'], optional: role === null };
     return role === null ? OPEN : { names: [ISSUED_TOKEN], optional: false };
   }
 
   function recogniseToken({ request, context, route }: Exchange, token: string | null): Passed {
     if (!holders || token === null) return;
     if (roleOf(route) !== null) holders.demandCalm(context.peer, token);
-    return recogniseHolder(holders, token, context, route.bytes === null ? 0 : sizeOf(request));
+    return recogniseHolder(holders, token, context, route.bytes === undefined ? 0 : sizeOf(request));
   }
 
   function demandRole({ route, context }: Exchange, token: string | null): Passed {
@@ -65,10 +67,11 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
      */
     guardOf(route: Matched): ((exchange: Exchange) => Passed) | null {
       if (neededBy(route).optional) return null;
-      const names = Object.keys(route.tokens);
+      const { tokens = {} } = route;
+      const names = Object.keys(tokens);
       if (names.length === 0)
         return (exchange) => (isInBody(exchange) ? undefined : demandRole(exchange, exchange.token));
-      const known = Object.values(route.tokens).map(isSecret);
+      const known = Object.values(tokens).map(isSecret);
       return ({ token }) => {
         if (!known.some((isToken) => isToken(token))) throw refusalFor(names);
       };
@@ -79,7 +82,7 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
      * not an error yet.
      */
     recognise(exchange: Exchange): Passed {
-      if (exchange.authorization === null && exchange.route.dialect === null) return;
+      if (exchange.authorization === null && exchange.route.dialect === undefined) return;
       if (!isInBody(exchange)) return recogniseToken(exchange, exchange.token);
       exchange.context.judgeToken = async (inBody) => {
         await recogniseToken(exchange, inBody);

@@ -20,17 +20,6 @@ interface CommandSpec<O extends Options> {
   run(invocation: Arguments<O> & Surroundings): Promise<ExitCode>;
 }
 
-/** One command of the program. Nothing else knows its options. */
-export interface Command {
-  /** The arguments as help, completions and manual show them. */
-  readonly operands: Operands;
-  readonly about: string;
-  readonly options: Options;
-  help(name: string): string;
-  /** Rejects with `CommandError` or `AppError` for faults that the user should read. */
-  run(args: readonly string[], surroundings: Surroundings): Promise<ExitCode>;
-}
-
 export const NO_OPERANDS: Operands = { form: '', least: 0, most: 0 };
 
 /** Maximum length of a line of help. */
@@ -41,17 +30,23 @@ export function defineCommand<O extends Options>({
   about,
   options,
   run,
-}: CommandSpec<O>): Command {
+}: CommandSpec<O>) {
   return {
+    /** The arguments as help, completions and manual show them. */
     operands,
     about,
     options,
-    help: (name) =>
+    help: (name: string) =>
       `Usage: picpool ${name} [options] ${operands.form}`.trimEnd() +
       `\n\n${about.trim()}\n\n${describe(options)}\n`,
-    run: (args, surroundings) => run({ ...readArguments(options, operands, args), ...surroundings }),
+    /** Rejects with `CommandError` or `AppError` for faults that the user should read. */
+    run: (args: readonly string[], surroundings: Surroundings) =>
+      run({ ...readArguments(options, operands, args), ...surroundings }),
   };
 }
+
+/** One command of the program. Nothing else knows its options. */
+export type Command = ReturnType<typeof defineCommand>;
 
 function describe(options: Options): string {
   const rows = Object.entries(options).map(([name, { placeholder, short, help }]) => {

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Config } from '../config.ts';
 import { unreadable } from '../errors.ts';
-import { en } from '../web/words/en.ts';
+import * as en from '../web/words/en.ts';
 import { type Finding, fail, warn } from './finding.ts';
 import { has, isWritable } from './system.ts';
 

@@ -1,6 +1,6 @@
+import type { RequestContext } from './context.ts';
 import { type Dialect, tokenOf } from './dialect.ts';
 import type { KeptHeaders, Rate } from './kept-headers.ts';
-import type { RequestContext } from './request-context.ts';
 import type { Asked } from './response-cache.ts';
 import type { Matched } from './route-table.ts';
 

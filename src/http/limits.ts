@@ -66,7 +66,7 @@ export function createLimits({ limiter, rates, maxUploadBytes }: LimitOptions) {
     /** Returns how to count the requests of a route. */
     of({ limit, bytes }: Pick<Matched, 'limit' | 'bytes'>): Count {
       const take = takerOf(limit);
-      if (bytes === null) return (_request, peer) => take(peer);
+      if (bytes === undefined) return (_request, peer) => take(peer);
       const takeBytes = takerOf(bytes);
       return async (request, peer) => {
         const counted = await take(peer);
@@ -121,7 +121,7 @@ export function createInFlight(): InFlight {
     each: MOST_UPLOADS,
     fullMessage: inEnglish(`More than ${MOST_UPLOADS} of your uploads are arriving; wait for one to end.`),
   });
-  return (client, { bytes }) => (bytes === null ? requests : uploads).enter(client);
+  return (client, { bytes }) => (bytes === undefined ? requests : uploads).enter(client);
 }
 
 interface PatienceOptions {

@@ -1,7 +1,7 @@
 import { type Facts, FrequentFacts, quoted } from '../lib/logger.ts';
 import type { Histogram, Metrics } from '../lib/metrics.ts';
+import type { RequestContext } from './context.ts';
 import type { Exchange, Plan } from './exchange.ts';
-import type { RequestContext } from './request-context.ts';
 import type { Matched } from './route-table.ts';
 
 type Logged = Pick<Exchange, 'request' | 'path'> & { context: Pick<RequestContext, 'id' | 'peer'> };

@@ -1,12 +1,13 @@
 import { remember } from '../lib/bounded-map.ts';
 import type { RateName } from '../lib/rates.ts';
-import type { Dialect } from './dialect.ts';
-import type { AnswerCache } from './response-cache.ts';
 import type { Route } from './route.ts';
 import { pathOf } from './target.ts';
 
+/** What is declared with a route for the requests that it gets. */
+type Rules = Pick<Route, 'bytes' | 'cached' | 'admin' | 'tokens' | 'ownToken' | 'evenBlocked' | 'dialect'>;
+
 /** What the request path knows about a request once it is matched. */
-export interface Matched {
+export interface Matched extends Rules {
   /** The path's pattern; `other` if there is none, because clients choose such paths. */
   readonly name: string;
   /** The method; `other` if no route has it. */
@@ -18,14 +19,7 @@ export interface Matched {
   /** True for a method that changes nothing. */
   readonly reading: boolean;
   readonly limit: RateName;
-  readonly bytes: RateName | null;
-  readonly cached: AnswerCache | null;
-  readonly admin: NonNullable<Route['admin']> | null;
-  readonly tokens: Readonly<Record<string, string | undefined>>;
-  readonly ownToken: boolean;
   readonly queued: boolean;
-  readonly evenBlocked: boolean;
-  readonly dialect: ((request: Request) => Dialect | null) | null;
 }
 
 /** A path, with what was made for its routes: there is one for every method. */
@@ -105,34 +99,17 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
   const allow = [...methods].sort().join(', ');
   return METHODS.map((method): Matched => {
     const route = routes.get(method === 'HEAD' ? 'GET' : method);
-    const {
-      limit,
-      bytes = null,
-      cached = null,
-      admin = null,
-      tokens = {},
-      ownToken = false,
-      queued = true,
-      evenBlocked = false,
-      dialect = null,
-    } = route ?? {};
     const reading = READING.has(method);
     return {
+      ...(route as Rules | undefined),
       name,
       method,
       found: route !== undefined,
       allow,
       reading,
-      limit: limit ?? (reading ? 'read' : 'write'),
-      bytes,
-      cached,
-      admin,
-      tokens,
-      ownToken,
+      limit: route?.limit ?? (reading ? 'read' : 'write'),
       // Requests with a body begin at once: while they waited, the body would accumulate in memory.
-      queued: queued && reading,
-      evenBlocked,
-      dialect,
+      queued: route?.queued !== false && reading,
     };
   });
 }

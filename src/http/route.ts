@@ -2,10 +2,10 @@ import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { AppError, inEnglish } from '../errors.ts';
 import { isRecord } from '../lib/foreign-json.ts';
 import type { RateName } from '../lib/rates.ts';
+import type { RequestContext } from './context.ts';
 import type { Description } from './describe.ts';
 import type { Dialect } from './dialect.ts';
 import { readForm, readJson } from './read-body.ts';
-import type { RequestContext } from './request-context.ts';
 import type { AnswerCache } from './response-cache.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';

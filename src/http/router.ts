@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
 import { coerce } from '../lib/schema.ts';
-import type { RequestContext } from './request-context.ts';
+import type { RequestContext } from './context.ts';
 import type { Call, Route } from './route.ts';
 
 /** Returns the answer to what a handler or a check has thrown. */

@@ -1,5 +1,5 @@
 import { AppError, message } from '../errors.ts';
-import type { RequestContext } from './request-context.ts';
+import type { RequestContext } from './context.ts';
 
 interface WriteOriginOptions {
   publicUrl: string | undefined;

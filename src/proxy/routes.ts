@@ -1,6 +1,6 @@
 import { inEnglish } from '../errors.ts';
+import type { RequestContext } from '../http/context.ts';
 import type { Recount } from '../http/limits.ts';
-import type { RequestContext } from '../http/request-context.ts';
 import { createResponseCache } from '../http/response-cache.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
 import { unkept } from '../http/unkept.ts';

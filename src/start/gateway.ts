@@ -9,7 +9,7 @@ import { takeReports } from '../gateway/reports.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
 import { readUser } from '../gateway/user-options.ts';
-import type { RequestContext } from '../http/request-context.ts';
+import type { RequestContext } from '../http/context.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { every } from '../lib/schedule.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';

@@ -14,7 +14,7 @@ import {
 import { type Html, html } from './html.ts';
 import type { Site } from './site.ts';
 import { codeBlock } from './snippet.ts';
-import type { Words } from './words/en.ts';
+import type { Words } from './words/words.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
 

@@ -2,8 +2,8 @@ import type { Assets } from './assets.ts';
 import { type Html, html, jsonElement } from './html.ts';
 import { logo } from './icons.ts';
 import { languageOf } from './preferences.ts';
-import type { Words } from './words/en.ts';
 import { LANGUAGE_TAGS, LANGUAGES, type Language } from './words/languages.ts';
+import type { Words } from './words/words.ts';
 
 /** An entry of the navigation. */
 export interface NavLink {

@@ -6,7 +6,7 @@ import { type Album, albumsOf, fill, formOf, withToken } from '../support/images
 import { DAY_MS, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 import { PNG, withServer } from '../support/servers/running-server.ts';
 import { shared, sharedFolder } from '../support/shared.ts';
 
@@ -64,11 +64,8 @@ interface Invited {
 
 const GUEST = '203.0.113.44';
 const pathIn = (url: string) => url.replace('http://img.example', '');
-const invite = async (album: Album, wish: object = {}) => {
-  const headers = { ...withToken(album), 'content-type': 'application/json' };
-  const body = JSON.stringify(wish);
-  return host.send(`/api/albums/${album.id}/invites`, { method: 'POST', body, headers });
-};
+const invite = (album: Album, wish: object = {}) =>
+  host.send(`/api/albums/${album.id}/invites`, asJson('POST', wish, withToken(album)));
 const invited = async (album: Album, wish: object = {}) => {
   const answer = await invite(album, wish);
   expect(answer.status).toBe(201);

@@ -3,7 +3,7 @@ import { sightOf, zipFiles } from '../support/images/album-sights.ts';
 import { type Album, albumsOf } from '../support/images/albums.ts';
 import { pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
@@ -18,6 +18,9 @@ const host = shared(() =>
 const { make, uploadInto: upload } = albumsOf(() => host);
 const uploadInto = (album: Album, filename: string, options: Record<string, string> = {}) =>
   upload(album, { ...options, filename });
+
+const protect = ({ id, delete_token }: UploadAnswer, password: string) =>
+  host.send(`/api/image/${id}`, asJson('PATCH', { password }, { 'x-delete-token': delete_token }));
 
 async function unlock({ id }: UploadAnswer, password: string): Promise<string> {
   const answer = await host.send(`/i/${id}`, {
@@ -61,12 +64,7 @@ test('a protected picture is not named, and no forged or earlier proof opens it'
   for (const forged of [cookie.replace(/.$/, '!'), cookie.replace(secret.id, 'AAAAAAAAAAAA'), 'x=y']) {
     expect(await sightOf(host.send, album.id, secret, forged)).toMatchObject({ page: 'locked', zip: false });
   }
-  const changed = await host.send(`/api/image/${secret.id}`, {
-    method: 'PATCH',
-    body: JSON.stringify({ password: 'other' }),
-    headers: { 'content-type': 'application/json', 'x-delete-token': secret.delete_token },
-  });
-  expect(changed.status).toBe(200);
+  expect((await protect(secret, 'other')).status).toBe(200);
   expect(await sightOf(host.send, album.id, secret, cookie)).toMatchObject({ page: 'locked', zip: false });
 });
 
@@ -159,11 +157,7 @@ test('what goes while a ZIP file is sent, and what is damaged, is left out of it
   const reader = answer.body?.getReader();
   const pieces = [(await reader?.read())?.value ?? new Uint8Array()];
   await host.send(`/api/delete/${deleted?.id}`, { method: 'DELETE' });
-  await host.send(`/api/image/${protectedLater?.id}`, {
-    method: 'PATCH',
-    body: JSON.stringify({ password: 'x' }),
-    headers: { 'content-type': 'application/json', 'x-delete-token': protectedLater?.delete_token ?? '' },
-  });
+  await protect(protectedLater as UploadAnswer, 'x');
   for (;;) {
     const { done = true, value } = (await reader?.read()) ?? {};
     if (done || !value) break;

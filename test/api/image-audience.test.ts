@@ -347,13 +347,11 @@ describe('a limit of views', () => {
   });
 });
 
-describe('a direct link to a protected picture', () => {
-  test('leads who opens it in a browser to the form, and tells programs in JSON', async () => {
-    const { url, raw_url } = await upload('password=secret');
-    const browser = await host.send(pathOf(raw_url), { headers: { accept: 'text/html,*/*' } });
-    expect([browser.status, browser.headers.get('location')]).toEqual([303, pathOf(url)]);
-    expect((await host.send(pathOf(raw_url))).status).toBe(401);
-    const embedded = await host.send(pathOf(raw_url), { headers: { accept: 'image/webp,*/*' } });
-    expect(embedded.status).toBe(401);
-  });
+test('a direct link to a protected picture leads who opens it in a browser to the form, and tells programs in JSON', async () => {
+  const { url, raw_url } = await upload('password=secret');
+  const browser = await host.send(pathOf(raw_url), { headers: { accept: 'text/html,*/*' } });
+  expect([browser.status, browser.headers.get('location')]).toEqual([303, pathOf(url)]);
+  expect((await host.send(pathOf(raw_url))).status).toBe(401);
+  const embedded = await host.send(pathOf(raw_url), { headers: { accept: 'image/webp,*/*' } });
+  expect(embedded.status).toBe(401);
 });

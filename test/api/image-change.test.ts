@@ -5,7 +5,7 @@ import { eventView } from '../../src/image/views.ts';
 import { DAY_MS, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
@@ -28,11 +28,7 @@ const host = shared(() =>
 );
 
 const change = (id: string, body: unknown, headers: Record<string, string> = {}) =>
-  host.send(`/api/image/${id}`, {
-    method: 'PATCH',
-    body: JSON.stringify(body),
-    headers: { 'content-type': 'application/json', ...headers },
-  });
+  host.send(`/api/image/${id}`, asJson('PATCH', body, headers));
 const withToken = ({ delete_token }: UploadAnswer) => ({ 'x-delete-token': delete_token });
 const isListed = async ({ id }: UploadAnswer) =>
   (await (await host.send('/api/list?per_page=100')).text()).includes(id);
@@ -166,12 +162,7 @@ test('the address of the uploader gives no right to change, a wrong token neithe
   expect((await change(image.id, wish)).status).toBe(403);
   expect((await change(image.id, wish, { 'x-delete-token': 'x'.repeat(32) })).status).toBe(403);
   const query = `/api/image/${image.id}?delete_token=${image.delete_token}`;
-  const inQuery = {
-    method: 'PATCH',
-    body: JSON.stringify(wish),
-    headers: { 'content-type': 'application/json' },
-  };
-  expect((await host.send(query, inQuery)).status).toBe(403);
+  expect((await host.send(query, asJson('PATCH', wish))).status).toBe(403);
   expect((await change(image.id, wish, { authorization: 'Bearer admin-token' })).status).toBe(200);
 });
 

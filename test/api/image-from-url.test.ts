@@ -321,19 +321,17 @@ describe('clients of other services', () => {
     }));
 });
 
-describe('what is not public is not fetched', () => {
-  test('by the server as it is delivered, neither from itself nor from other services', () =>
-    withServer({ SERVICES: 'image', IMAGE_FROM_URL: 'open' }, async (own) => {
-      for (const url of [
-        `${at}/untyped`,
-        `${own.url}/favicon.ico`,
-        `http://localhost:${new URL(own.url).port}/`,
-      ]) {
-        const answer = await order({ url }, own);
-        expect(await json<Answer>(answer)).toMatchObject({
-          code: 'invalid_parameter',
-          error: REFUSED,
-        });
-      }
-    }));
-});
+test('what is not public is not fetched by the server as it is delivered, neither from itself nor from other services', () =>
+  withServer({ SERVICES: 'image', IMAGE_FROM_URL: 'open' }, async (own) => {
+    for (const url of [
+      `${at}/untyped`,
+      `${own.url}/favicon.ico`,
+      `http://localhost:${new URL(own.url).port}/`,
+    ]) {
+      const answer = await order({ url }, own);
+      expect(await json<Answer>(answer)).toMatchObject({
+        code: 'invalid_parameter',
+        error: REFUSED,
+      });
+    }
+  }));

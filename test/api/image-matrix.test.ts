@@ -5,7 +5,7 @@ import { type AlbumSight, sightOf } from '../support/images/album-sights.ts';
 import { type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 
 /**
  * Who finds what of a picture, whose link is known to everybody: `all`; `pass`: who has the password; `-`: nobody. The uploader, with the
@@ -97,11 +97,8 @@ async function becomes(words: readonly string[], events: ImageEvent[]): Promise<
   expect(answer.status).toBe(201);
   const image: Placed = { ...(await json<UploadAnswer>(answer)), album: album.id };
   const change = async (wish: object) => {
-    const answer = await host.send(`/api/image/${image.id}`, {
-      method: 'PATCH',
-      headers: { 'x-delete-token': image.delete_token, 'content-type': 'application/json' },
-      body: JSON.stringify(wish),
-    });
+    const init = asJson('PATCH', wish, { 'x-delete-token': image.delete_token });
+    const answer = await host.send(`/api/image/${image.id}`, init);
     expect(answer.status).toBe(200);
   };
   if (words.includes('expired')) host.clock.ms += 10 * 60_000;

@@ -194,33 +194,31 @@ describe('a direct link', () => {
   });
 });
 
-describe('an access', () => {
-  test('is a GET of page or file, 304 included, not HEAD, info or list; once an hour', async () => {
-    const one = await host.upload(new Uint8Array(await quarters().png().toBuffer()));
-    const path = pathOf(one.raw_url);
-    const lastAccess = async () => (await host.images.get(one.id))?.lastAccess;
-    const uploaded = host.clock.ms;
-    host.clock.ms += HOUR_MS;
-    await host.send(path, { method: 'HEAD' });
-    await host.send(`/api/info/${one.id}`);
-    await host.send('/api/list');
-    await host.service.stop();
-    expect(await lastAccess()).toBe(uploaded);
+test('an access is a GET of page or file, 304 included, not HEAD, info or list; once an hour', async () => {
+  const one = await host.upload(new Uint8Array(await quarters().png().toBuffer()));
+  const path = pathOf(one.raw_url);
+  const lastAccess = async () => (await host.images.get(one.id))?.lastAccess;
+  const uploaded = host.clock.ms;
+  host.clock.ms += HOUR_MS;
+  await host.send(path, { method: 'HEAD' });
+  await host.send(`/api/info/${one.id}`);
+  await host.send('/api/list');
+  await host.service.stop();
+  expect(await lastAccess()).toBe(uploaded);
 
-    await host.send(path, { headers: { 'if-none-match': '*' } });
-    await host.service.stop();
-    expect(await lastAccess()).toBe(host.clock.ms);
+  await host.send(path, { headers: { 'if-none-match': '*' } });
+  await host.service.stop();
+  expect(await lastAccess()).toBe(host.clock.ms);
 
-    host.clock.ms += HOUR_MS;
-    await host.send(`/i/${one.id}`);
-    await host.service.stop();
-    expect(await lastAccess()).toBe(host.clock.ms);
+  host.clock.ms += HOUR_MS;
+  await host.send(`/i/${one.id}`);
+  await host.service.stop();
+  expect(await lastAccess()).toBe(host.clock.ms);
 
-    host.clock.ms += HOUR_MS - 1;
-    await host.send(path);
-    await host.service.stop();
-    expect(await lastAccess()).toBe(host.clock.ms - HOUR_MS + 1);
-  });
+  host.clock.ms += HOUR_MS - 1;
+  await host.send(path);
+  await host.service.stop();
+  expect(await lastAccess()).toBe(host.clock.ms - HOUR_MS + 1);
 });
 
 describe('a smaller version', () => {

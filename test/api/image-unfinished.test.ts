@@ -7,7 +7,7 @@ import type { ImageStore } from '../../src/image/store.ts';
 import { DAY_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 
 const hosts = imageHosts();
 const png = new Uint8Array(await quarters(400, 300).png().toBuffer());
@@ -226,50 +226,45 @@ test('a change whose answer is lost takes effect at once, and is announced', () 
     const image = await host.upload(png);
     await (await host.send(pathOf(image.raw_url))).arrayBuffer();
     lose('change');
-    const headers = { 'x-delete-token': image.delete_token, 'content-type': 'application/json' };
-    const body = '{"password":"secret"}';
-    expect((await host.send(`/api/image/${image.id}`, { method: 'PATCH', headers, body })).status).toBe(503);
+    const change = asJson('PATCH', { password: 'secret' }, { 'x-delete-token': image.delete_token });
+    expect((await host.send(`/api/image/${image.id}`, change)).status).toBe(503);
     expect((await host.send(pathOf(image.raw_url))).status).toBe(401);
     await host.service.removeEnded();
     await host.service.removeEnded();
     expect(events).toEqual(['stored', 'changed']);
   }));
 
-describe('an upload that ends in an error', () => {
-  test('to a client of another service that wants all or none, is taken back later if need be', () =>
-    withHost(async ({ host, lose }) => {
-      const body = new FormData();
-      body.append('file', new File([png], 'good.png'));
-      body.append('file', new File(['no picture'], 'bad.png'));
-      lose('remove');
-      const answer = await host.send('/picgo/upload', { method: 'POST', body });
-      expect(await json(answer)).toMatchObject({ success: false });
-      await host.service.removeEnded();
-      expect([await listed(host), await host.files()]).toEqual([[], []]);
-    }));
-});
+test('an upload that ends in an error to a client of another service that wants all or none, is taken back later if need be', () =>
+  withHost(async ({ host, lose }) => {
+    const body = new FormData();
+    body.append('file', new File([png], 'good.png'));
+    body.append('file', new File(['no picture'], 'bad.png'));
+    lose('remove');
+    const answer = await host.send('/picgo/upload', { method: 'POST', body });
+    expect(await json(answer)).toMatchObject({ success: false });
+    await host.service.removeEnded();
+    expect([await listed(host), await host.files()]).toEqual([[], []]);
+  }));
 
-describe('an approval that was interrupted', () => {
-  test('and is followed by a refusal leaves nothing public', () =>
-    withHost(async ({ host, events }) => {
-      let fails = false;
-      const state = {
-        ...host.state,
-        setFenced: (...args: Parameters<typeof host.state.setFenced>) =>
-          fails ? Promise.reject(away()) : host.state.setFenced(...args),
-      };
-      const { reviews, record, hold } = await reviewsOf(host, { state });
-      await hold();
-      fails = true;
-      await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
-      fails = false;
-      expect((await host.send('/i/reviewreview.webp')).status).toBe(200);
-      await reviews.decide('reviewreview', 'block');
-      expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
-      expect([await reviews.list(), await listed(host)]).toEqual([[], [record.id]]);
-      expect(events).toEqual(['stored', 'removed']);
-    }));
-});
+test('an approval that was interrupted and is followed by a refusal leaves nothing public', () =>
+  withHost(async ({ host, events }) => {
+    let fails = false;
+    const state = {
+      ...host.state,
+      setFenced: (...args: Parameters<typeof host.state.setFenced>) =>
+        fails ? Promise.reject(away()) : host.state.setFenced(...args),
+    };
+    const { reviews, record, hold } = await reviewsOf(host, { state });
+    await hold();
+    fails = true;
+    await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
+    fails = false;
+    expect((await host.send('/i/reviewreview.webp')).status).toBe(200);
+    await reviews.decide('reviewreview', 'block');
+    expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
+    expect([await reviews.list(), await listed(host)]).toEqual([[], [record.id]]);
+    expect(events).toEqual(['stored', 'removed']);
+  }));
 
 test('an approval that the store carries out late, after a refusal, leaves nothing public', () =>
   withHost(async ({ host, events }) => {

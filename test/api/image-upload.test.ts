@@ -252,34 +252,30 @@ describe('an upload that is sent again with its Idempotency-Key', () => {
   });
 });
 
-describe('a store that fails', () => {
-  test('passes over an id that is taken', async () => {
-    const ids = [1, 1, 2].map((byte) => new Uint8Array(12).fill(byte));
-    const twins = await hosts.start({
-      change: ({ random }) => ({
-        random: (length) => (length === 12 && ids.length > 0 ? (ids.shift() ?? random(12)) : random(length)),
-      }),
-    });
-    expect((await twins.upload(png)).id).toBe('1'.repeat(12));
-    expect((await twins.upload(png)).id).toBe('2'.repeat(12));
+test('a store passes over an id that is taken', async () => {
+  const ids = [1, 1, 2].map((byte) => new Uint8Array(12).fill(byte));
+  const twins = await hosts.start({
+    change: ({ random }) => ({
+      random: (length) => (length === 12 && ids.length > 0 ? (ids.shift() ?? random(12)) : random(length)),
+    }),
   });
+  expect((await twins.upload(png)).id).toBe('1'.repeat(12));
+  expect((await twins.upload(png)).id).toBe('2'.repeat(12));
 });
 
-describe('the statistics', () => {
-  test('count images, protected ones, bytes and formats, and tell the limits', async () => {
-    const fresh = await hosts.start();
-    const one = await fresh.upload(png);
-    const two = await fresh.upload(png, 'format=png&password=x');
-    const stats = await json(await fresh.send('/api/stats'));
-    expect([...Value.Errors(statsAnswer.schema, stats)]).toEqual([]);
-    expect(stats).toMatchObject({
-      images: 2,
-      protected: 1,
-      bytes: one.size + two.size,
-      formats: { webp: 1, png: 1 },
-      max_upload_bytes: MAX_UPLOAD_BYTES,
-      max_pixels: 100_000_000,
-      retention_days: 90,
-    });
+test('the statistics count images, protected ones, bytes and formats, and tell the limits', async () => {
+  const fresh = await hosts.start();
+  const one = await fresh.upload(png);
+  const two = await fresh.upload(png, 'format=png&password=x');
+  const stats = await json(await fresh.send('/api/stats'));
+  expect([...Value.Errors(statsAnswer.schema, stats)]).toEqual([]);
+  expect(stats).toMatchObject({
+    images: 2,
+    protected: 1,
+    bytes: one.size + two.size,
+    formats: { webp: 1, png: 1 },
+    max_upload_bytes: MAX_UPLOAD_BYTES,
+    max_pixels: 100_000_000,
+    retention_days: 90,
   });
 });

@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { asJson } from '../support/json.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 import { until } from '../support/stores/services.ts';
 
@@ -122,11 +123,7 @@ test('a refused deletion is not in the log, and neither is a change by the uploa
   const image = await upload('192.0.2.70');
   await server.send(`/api/delete/${image.id}`, { method: 'DELETE', headers: { 'x-delete-token': 'x' } });
   const change = (headers: Record<string, string>, visibility = 'unlisted') =>
-    server.send(`/api/image/${image.id}`, {
-      method: 'PATCH',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ visibility }),
-    });
+    server.send(`/api/image/${image.id}`, asJson('PATCH', { visibility }, headers));
   // It needs a password.
   expect((await change(ADMIN, 'protected')).status).toBe(400);
   expect((await change({ 'x-delete-token': image.delete_token })).status).toBe(200);

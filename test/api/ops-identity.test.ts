@@ -14,11 +14,9 @@ async function remove({ send }: RunningServer, id: string, headers: Record<strin
   return (await send(`/api/delete/${id}`, { method: 'DELETE', headers })).status;
 }
 
-describe('a client that no proxy shows up in front of', () => {
-  test('deletes what it uploaded, by its address', async () => {
-    await withServer(UNAWARE, async (server) => {
-      expect(await remove(server, (await upload(server)).id)).toBe(200);
-    });
+test('a client that no proxy shows up in front of deletes what it uploaded, by its address', async () => {
+  await withServer(UNAWARE, async (server) => {
+    expect(await remove(server, (await upload(server)).id)).toBe(200);
   });
 });
 

@@ -4,7 +4,7 @@ import { openRecords } from '../../adapters/open.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 import { PNG, withServer } from '../support/servers/running-server.ts';
 import { withFolder } from '../support/temporary.ts';
 
@@ -90,12 +90,7 @@ describe('limits', () => {
       { SERVICES: 'proxy', RATE_LIMITS: 'target=2/1h', PROXY_ALLOW_PRIVATE: 'true' },
       async ({ send }) => {
         const ask = (target: string, port: number, from: string) =>
-          send('/api/test_proxy_quick', {
-            method: 'POST',
-            headers: { 'content-type': 'application/json' },
-            body: JSON.stringify(quick(target, port)),
-            from,
-          });
+          send('/api/test_proxy_quick', { ...asJson('POST', quick(target, port)), from });
         expect((await ask('127.0.0.7', 1001, '198.51.100.1')).status).toBe(503);
         expect((await ask('127.0.0.7', 1002, '198.51.100.2')).status).toBe(503);
         const third = await ask('127.0.0.7', 1003, '198.51.100.3');

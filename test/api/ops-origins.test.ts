@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { quarters } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 import { shared } from '../support/shared.ts';
 import { words } from '../support/words.ts';
@@ -305,8 +305,7 @@ describe('the name that the server is reached at', () => {
       const headers = { origin, 'sec-fetch-site': 'cross-site' };
       const stored = await server.send('/api/upload', { method: 'POST', body: PNG, headers });
       const { id, delete_token } = await json<{ id: string; delete_token: string }>(stored);
-      const own = { ...headers, 'content-type': 'application/json', 'x-delete-token': delete_token };
-      const titled = { method: 'PATCH', headers: own, body: '{"title":"Tea"}' };
+      const titled = asJson('PATCH', { title: 'Tea' }, { ...headers, 'x-delete-token': delete_token });
       expect((await server.send(`/api/image/${id}`, titled)).status).toBe(200);
       expect((await server.send('/api/cleanup', { method: 'POST', headers })).status).toBe(403);
     }

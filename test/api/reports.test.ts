@@ -13,6 +13,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/secret.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN, adminBrowser } from '../support/admin.ts';
+import { asJson } from '../support/json.ts';
 import { type RunningServer, runServer } from '../support/servers/running-server.ts';
 import { testAudit } from '../support/stores/audit.ts';
 import { memoryDatabase } from '../support/stores/memory.ts';
@@ -47,12 +48,7 @@ interface Uploaded {
 }
 const upload = async () => (await (await server.upload('', '203.0.113.7')).json()) as Uploaded;
 const report = (body: object, from = '192.0.2.7') =>
-  server.send('/api/reports', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-    from,
-  });
+  server.send('/api/reports', { ...asJson('POST', body), from });
 const receiptOf = async (answer: Response) => ((await answer.json()) as { receipt: string }).receipt;
 const stateOf = async (receipt: string) => {
   const answer = await server.send(`/api/reports/${receipt}`);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { bunRuntime } from '../../src/runtime/bun.ts';
@@ -19,25 +19,23 @@ for (let client = 0; client < 3; client++) {
 
 const folder = await sharedFolder();
 
-describe('a listener that closes', () => {
-  test.each([
-    ['an address', () => '127.0.0.1'],
-    ['every address', () => '0.0.0.0'],
-    ['a socket', () => `unix:${folder}/http.sock`],
-  ])('answers those who stood in the queue of %s', async (_, host) => {
-    const handler = async () => new Response('ok');
-    const { server } = await listen(bunRuntime, handler, { HOST: host(), PORT: 0 });
-    const address = host().startsWith('unix:')
-      ? { path: host().slice(5) }
-      : { host: '127.0.0.1', port: server.port };
-    const sent = join(folder, `sent-${server.port}`);
-    const clients = Bun.spawn([process.execPath, '-e', CLIENTS, JSON.stringify(address), sent], {
-      stdout: 'pipe',
-    });
-    // Nothing is accepted meanwhile.
-    while (!existsSync(sent)) Bun.sleepSync(5);
-    await server.drain();
-    await server.close();
-    expect(await new Response(clients.stdout).text()).toBe('HTTP/1.1 200 OK\n'.repeat(3));
+test.each([
+  ['an address', () => '127.0.0.1'],
+  ['every address', () => '0.0.0.0'],
+  ['a socket', () => `unix:${folder}/http.sock`],
+])('a listener that closes answers those who stood in the queue of %s', async (_, host) => {
+  const handler = async () => new Response('ok');
+  const { server } = await listen(bunRuntime, handler, { HOST: host(), PORT: 0 });
+  const address = host().startsWith('unix:')
+    ? { path: host().slice(5) }
+    : { host: '127.0.0.1', port: server.port };
+  const sent = join(folder, `sent-${server.port}`);
+  const clients = Bun.spawn([process.execPath, '-e', CLIENTS, JSON.stringify(address), sent], {
+    stdout: 'pipe',
   });
+  // Nothing is accepted meanwhile.
+  while (!existsSync(sent)) Bun.sleepSync(5);
+  await server.drain();
+  await server.close();
+  expect(await new Response(clients.stdout).text()).toBe('HTTP/1.1 200 OK\n'.repeat(3));
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import {
   cp,
   mkdir,
@@ -25,6 +25,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/secret.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
+import { asJson } from '../support/json.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { QUIET } from '../support/servers/quiet-server.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
@@ -548,44 +549,38 @@ async function listed(url: string): Promise<string[]> {
   return images.map(({ id }) => id);
 }
 
-describe('SQLite locks the database against other processes', () => {
-  test('after every kind of read, so that a backup beside the server loses nothing', async () => {
-    const server = await startServer('bun', QUIET);
-    const path = join(server.folder, 'picpool.db');
-    const before = [await upload(server.url), await upload(server.url)];
-    const held = await locksOn(path);
-    expect(held).not.toEqual([]);
-    for (const read of await reads(server.url, before)) {
-      await whole(`${server.url}${read}`);
-      expect([read, await locksOn(path)]).toEqual([read, held]);
-    }
-    const exported = () => whole(`${server.url}/api/export`);
-    // SQLite keeps the descriptor of a closed connection for the next one while others hold locks.
-    await exported();
-    const opened = (await readlinks(server.pid)).filter((one) => one.startsWith(path)).length;
-    for (let times = 0; times < 5; times++) await exported();
-    expect((await readlinks(server.pid)).filter((one) => one.startsWith(path))).toHaveLength(opened);
+test('SQLite locks the database against other processes after every kind of read, so that a backup beside the server loses nothing', async () => {
+  const server = await startServer('bun', QUIET);
+  const path = join(server.folder, 'picpool.db');
+  const before = [await upload(server.url), await upload(server.url)];
+  const held = await locksOn(path);
+  expect(held).not.toEqual([]);
+  for (const read of await reads(server.url, before)) {
+    await whole(`${server.url}${read}`);
+    expect([read, await locksOn(path)]).toEqual([read, held]);
+  }
+  const exported = () => whole(`${server.url}/api/export`);
+  // SQLite keeps the descriptor of a closed connection for the next one while others hold locks.
+  await exported();
+  const opened = (await readlinks(server.pid)).filter((one) => one.startsWith(path)).length;
+  for (let times = 0; times < 5; times++) await exported();
+  expect((await readlinks(server.pid)).filter((one) => one.startsWith(path))).toHaveLength(opened);
 
-    const made = await cli(['backup', await place('beside')], { env: { DATA_DIR: server.folder } });
-    expect(made.code).toBe(0);
-    expect(await readlinks(server.pid)).not.toContainEqual(expect.stringContaining('(deleted)'));
-    const after = [await upload(server.url), await upload(server.url)];
-    server.kill('SIGKILL');
-    await server.exited;
-    const second = await startServer('bun', QUIET, server.folder);
-    expect(await listed(second.url)).toEqual(expect.arrayContaining([...before, ...after]));
-    expect(await second.stop()).toBe(0);
-    await rm(server.folder, { recursive: true });
-  }, 180_000);
-});
+  const made = await cli(['backup', await place('beside')], { env: { DATA_DIR: server.folder } });
+  expect(made.code).toBe(0);
+  expect(await readlinks(server.pid)).not.toContainEqual(expect.stringContaining('(deleted)'));
+  const after = [await upload(server.url), await upload(server.url)];
+  server.kill('SIGKILL');
+  await server.exited;
+  const second = await startServer('bun', QUIET, server.folder);
+  expect(await listed(second.url)).toEqual(expect.arrayContaining([...before, ...after]));
+  expect(await second.stop()).toBe(0);
+  await rm(server.folder, { recursive: true });
+}, 180_000);
 
 /** Every address that the API description can read, and more forms of those that open connections of their own. */
 async function reads(url: string, [id = '']: string[]): Promise<string[]> {
-  const made = await fetch(`${url}/api/albums`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{"title":"Locks"}',
-  });
+  const made = await fetch(`${url}/api/albums`, asJson('POST', { title: 'Locks' }));
   const { id: album, token } = (await made.json()) as { id: string; token: string };
   await upload(url, `&album=${album}`, { 'x-album-token': token });
   const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as {

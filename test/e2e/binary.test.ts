@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { asJson } from '../support/json.ts';
 import { run } from '../support/run.ts';
 import {
   type BinaryOptions,
@@ -85,12 +86,8 @@ test('the one file serves everything, as another user, with no environment, in a
   await until(async () => (await upload({ url })).status === 201);
 
   // No judge answers, which is logged; the map inside the file leads to the line of the source.
-  const proxy = JSON.stringify({ ip: '8.8.8.8', port: 80, protocol: 'http' });
-  const untested = await fetch(`${url}/api/test_proxy_quick`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: proxy,
-  });
+  const proxy = { ip: '8.8.8.8', port: 80, protocol: 'http' };
+  const untested = await fetch(`${url}/api/test_proxy_quick`, asJson('POST', proxy));
   expect(untested.status).toBe(503);
   await server.says(/src\/proxy\/[\w/-]+\.ts:\d+:\d+/);
   // A library that reads the code of functions could not make sense of it once it was minified, and said so.
@@ -123,8 +120,7 @@ test('in the one file, libraries run in production mode, whatever the environmen
     env: { ...SETTINGS, ...mode, SERVICES: 'proxy', DATA_DIR: join(cwd, 'data') },
   });
   const [, url = ''] = await server.says(/listening\s+(\S+)/);
-  const headers = { 'content-type': 'application/json' };
-  const refused = await fetch(`${url}/api/test_proxy_quick`, { method: 'POST', headers, body: '{"ip":1}' });
+  const refused = await fetch(`${url}/api/test_proxy_quick`, asJson('POST', { ip: 1 }));
   expect(refused.status).toBe(400);
   const [, fields] = await server.says(/explained by (.*)\./);
   expect(fields).toBe('type,on,found');

@@ -7,6 +7,7 @@ import { openPostgres } from '../../adapters/postgres/connection.ts';
 import { EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
+import { asJson } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET } from '../support/servers/quiet-server.ts';
 import { logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
@@ -149,11 +150,7 @@ describe.each(DRILLS)('with %s', (_, install, losses) => {
       const made = await cli(['backup', target, '--check'], { env: settings });
       expect([made.code, made.stderr]).toEqual([0, '']);
       const hash = createHash('sha256').update(blocked).digest('hex');
-      const block = await fetch(`${server.url}/api/admin/blocks`, {
-        method: 'POST',
-        headers: { ...admin, 'content-type': 'application/json' },
-        body: JSON.stringify({ hash }),
-      });
+      const block = await fetch(`${server.url}/api/admin/blocks`, asJson('POST', { hash }, admin));
       expect(block.status).toBe(200);
       await fetch(`${server.url}/api/delete/${deleted}`, { method: 'DELETE', headers: admin });
       kept.delete(deleted);

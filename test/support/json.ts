@@ -2,3 +2,10 @@
 export async function json<T = Record<string, unknown>>(answer: Response): Promise<T> {
   return (await answer.json()) as T;
 }
+
+/** A request with a body of JSON. */
+export const asJson = (method: string, value: unknown, headers: Record<string, string> = {}) => ({
+  method,
+  body: JSON.stringify(value),
+  headers: { 'content-type': 'application/json', ...headers },
+});

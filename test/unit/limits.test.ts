@@ -4,7 +4,7 @@ import { createLimits } from '../../src/http/limits.ts';
 import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { DEFAULT_RATES } from '../../src/lib/rates.ts';
 
-const READ = { limit: 'read', bytes: null } as const;
+const READ = { limit: 'read' } as const;
 const UPLOAD = { limit: 'upload', bytes: 'upload_bytes' } as const;
 const CLIENT = '192.0.2.1';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import type { RequestContext } from '../../src/http/request-context.ts';
+import type { RequestContext } from '../../src/http/context.ts';
 import { readFlags } from '../../src/proxy/pages/flags.ts';
 import { copyProxies, showProxies } from '../../src/proxy/pages/pages.ts';
 import type { Language } from '../../src/web/words/languages.ts';

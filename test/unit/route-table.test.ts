@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { RequestContext } from '../../src/http/request-context.ts';
+import type { RequestContext } from '../../src/http/context.ts';
 import { route } from '../../src/http/route.ts';
 import { createRouteTable } from '../../src/http/route-table.ts';
 import { createRouter } from '../../src/http/router.ts';
@@ -25,10 +25,8 @@ test('a route has what it declares, and the safe default for the rest', () => {
     found: true,
     limit: 'upload',
     bytes: 'upload_bytes',
-    admin: null,
-    cached: null,
   });
-  expect(match('POST', '/api/job')).toMatchObject({ limit: 'job', bytes: null, admin: 'always' });
+  expect(match('POST', '/api/job')).toMatchObject({ limit: 'job', admin: 'always' });
   expect(match('GET', '/i/a.webp')).toMatchObject({ limit: 'read', queued: true });
   expect(match('GET', '/list')).toMatchObject({ limit: 'read', queued: false });
   expect(match('POST', '/i/a')).toMatchObject({ limit: 'write', queued: false });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { filesOf } from '../../scripts/gate/files.ts';
-import { en } from '../../src/web/words/en.ts';
+import * as en from '../../src/web/words/en.ts';
 import { LANGUAGES, preferredLanguage } from '../../src/web/words/languages.ts';
 import { partsOf } from '../support/documents/code.ts';
 

@@ -123,10 +123,13 @@ describe('the gallery', () => {
     await visit('/gallery', work, { expected: /net::ERR_FAILED/ });
   });
 
-  test('has a link to more pictures without scripts', async () => {
+  test('has a search and a link to more pictures without scripts', async () => {
     await visit(
-      '/gallery?q=jpeg',
+      '/gallery',
       async (page) => {
+        await page.getByRole('searchbox').fill('jpeg');
+        await page.getByRole('button', { name: 'Search' }).click();
+        await page.waitForURL('**/gallery?q=jpeg');
         await page.getByRole('link', { name: 'More pictures' }).click();
         await page.waitForURL('**/gallery?q=jpeg&cursor=*');
         expect(await shots(page).count()).toBe(PICTURES - 1 - 40);

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import type { Locator, Page, Route } from 'playwright-core';
 import sharp from 'sharp';
 import { privatePhoto, quarters } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
+import { asJson, json } from '../support/json.ts';
 import { CLIPBOARD, cardOf, changeMine, clipboard, type Kept, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
 
@@ -105,9 +105,8 @@ describe('who sees a picture', () => {
       async (page) => {
         await upload(page, file('quiet.png'));
         const [{ id = '', delete_token: token = '' } = {}] = await mineOf(page);
-        const headers = { 'content-type': 'application/json', 'x-delete-token': token };
-        const body = JSON.stringify({ password: 'tea' });
-        await fetch(`${server.url}/api/image/${id}`, { method: 'PATCH', headers, body });
+        const change = asJson('PATCH', { password: 'tea' }, { 'x-delete-token': token });
+        await fetch(`${server.url}/api/image/${id}`, change);
         const opened = await page.context().newPage();
         await opened.goto(`${server.url}/i/${id}`);
         await opened.getByLabel('Password').fill('tea');
@@ -433,11 +432,8 @@ test('a picture is shared in the same way on its card, its page and in the galle
       await page.keyboard.press('Escape');
       await page.locator('.popup').waitFor({ state: 'detached' });
       const [{ id = '', delete_token: token = '' } = {}] = await mineOf(page);
-      await fetch(`${server.url}/api/image/${id}`, {
-        method: 'PATCH',
-        headers: { 'x-delete-token': token, 'content-type': 'application/json' },
-        body: JSON.stringify({ password: 'tea' }),
-      });
+      const change = asJson('PATCH', { password: 'tea' }, { 'x-delete-token': token });
+      await fetch(`${server.url}/api/image/${id}`, change);
       await share.click();
       await page.locator('.popup').getByText('This image needs a password.').waitFor();
     },

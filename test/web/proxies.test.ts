@@ -13,7 +13,7 @@ import { sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 import { CLIPBOARD, clipboard } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
-import { checkLooks, createVisitor, overflowOf, shiftsOf, type Visitor, watchShifts } from './visitor.ts';
+import { checkLooks, createVisitor, shiftsOf, type Visitor, watchShifts } from './visitor.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 } };
 /** A refresh of this world waits for proxies that never answer. */
@@ -161,6 +161,8 @@ describe('the list', () => {
       expect(await times()).toEqual((await times()).toSorted((a, b) => b - a));
       expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Latency');
       expect(await page.getByLabel('Sort by').inputValue()).toBe('-response_time');
+      await page.getByLabel('Sort by').selectOption('response_time');
+      await page.locator('[aria-sort="ascending"]').waitFor();
     });
   });
 
@@ -306,31 +308,6 @@ describe('a pool of 20,000 proxies', () => {
       expect(await page.evaluate(() => scrollY)).toBeGreaterThan(50);
       expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Next');
     });
-  });
-
-  test('is filtered, sorted, paged, chosen from and copied', async () => {
-    await visitLarge(
-      '/proxies',
-      async (page) => {
-        await toggle(page, 'socks5');
-        await page.getByText('More filters').click();
-        await page.getByLabel('Latency at most').fill('2000');
-        await page.getByText('≤ 2,000 ms').waitFor();
-        await page.getByLabel('Sort by').selectOption('response_time');
-        await page.waitForURL(/sort=response_time/);
-        await page.getByRole('link', { name: 'Next' }).click();
-        await page.getByText(/^Page 2 of/).waitFor();
-        await rows(page).nth(1).getByRole('checkbox').check();
-        await page.getByRole('button', { name: 'Copy 1 selected' }).click();
-        await page.locator('[data-copy-matches].done').waitFor();
-        expect(await clipboard(page)).toMatch(/^socks5:\/\/[\d.]+:\d+$/);
-        for (const width of [390, 768, 1440]) {
-          await page.setViewportSize({ width, height: 900 });
-          expect(await overflowOf(page)).toBe(0);
-        }
-      },
-      CLIPBOARD,
-    );
   });
 
   test('says when the connection is lost, and is up to date when it is back, without a jump', async () => {
@@ -486,10 +463,8 @@ describe('a pool of 20,000 proxies', () => {
   });
 });
 
-test.each(['/pool/proxies', '/pool/proxies?status=dead'])(
-  'the page %s has nothing serious against it, fits a telephone, waits for one file to paint, and does not move',
-  (path) => visit(path, checkLooks, { viewport: { width: 360, height: 740 } }),
-);
+test('the page has nothing serious against it, fits a telephone, waits for one file to paint, and does not move', () =>
+  visit('/pool/proxies', checkLooks, { viewport: { width: 360, height: 740 } }));
 
 test('the page of a large pool has nothing serious against it either, filters open and faulty, in Chinese', async () => {
   await visitLarge('/proxies?range=30d&country=DE&uptime=x&status=dead', checkLooks, {

@@ -172,24 +172,22 @@ describe('an upload', () => {
   });
 });
 
-describe('a deletion', () => {
-  test('that the next page cannot finish either is finished by the one after it', async () => {
-    await visitSpoilt('/', async (page) => {
-      await uploadOne(page, file('lost.png'));
-      const [mine] = await mineOf(page);
-      if (!mine) throw new Error('the browser has kept nothing');
-      await changeMine(page, mine, { deleting: 1 });
-      await page.route('**/api/delete/*', (route) => route.abort());
-      const asked = page.waitForEvent('requestfailed');
-      await page.reload();
-      await asked;
-      // Answered after what was asked before.
-      await page.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
-      await page.unroute('**/api/delete/*');
-      await page.reload();
-      await waitForMine(page, 0);
-      expect((await fetch(`${server.url}/i/${mine.id}`)).status).toBe(404);
-    });
+test('a deletion that the next page cannot finish either is finished by the one after it', async () => {
+  await visitSpoilt('/', async (page) => {
+    await uploadOne(page, file('lost.png'));
+    const [mine] = await mineOf(page);
+    if (!mine) throw new Error('the browser has kept nothing');
+    await changeMine(page, mine, { deleting: 1 });
+    await page.route('**/api/delete/*', (route) => route.abort());
+    const asked = page.waitForEvent('requestfailed');
+    await page.reload();
+    await asked;
+    // Answered after what was asked before.
+    await page.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
+    await page.unroute('**/api/delete/*');
+    await page.reload();
+    await waitForMine(page, 0);
+    expect((await fetch(`${server.url}/i/${mine.id}`)).status).toBe(404);
   });
 });
 

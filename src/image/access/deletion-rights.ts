@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../errors.ts';
+import type { RequestContext } from '../../http/context.ts';
 import { bearerOf } from '../../http/dialect.ts';
-import type { RequestContext } from '../../http/request-context.ts';
 import { sha256 } from '../../lib/secret.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
 import { type Conversion, conversionOf, type ImageRecord } from '../image.ts';

@@ -1,6 +1,6 @@
 import { EXTENSIONS } from '../../codec/format.ts';
 import { AppError, inEnglish } from '../../errors.ts';
-import type { RequestContext } from '../../http/request-context.ts';
+import type { RequestContext } from '../../http/context.ts';
 import { createShares } from '../../lib/shares.ts';
 import { timedStream } from '../../lib/timed-stream.ts';
 import { type ZipEntry, zipOf } from '../../lib/zip.ts';

@@ -4,7 +4,7 @@ import { icon } from '../../web/icons.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { Site, SiteOf } from '../../web/site.ts';
 import { snippet } from '../../web/snippet.ts';
-import type { Words } from '../../web/words/en.ts';
+import type { Words } from '../../web/words/words.ts';
 
 /** What the page's script replaces by the token that the browser has kept. */
 const TOKEN = 'YOUR-TOKEN';

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import type { RequestContext } from '../../http/request-context.ts';
+import type { RequestContext } from '../../http/context.ts';
 import type { Caller } from '../../http/route.ts';
 import { reasonOf } from '../../web/error-page.ts';
 import { type Html, html } from '../../web/html.ts';

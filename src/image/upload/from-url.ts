@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { parseHeader } from '../../codec/convert/header.ts';
 import { AppError, inEnglish } from '../../errors.ts';
-import type { RequestContext } from '../../http/request-context.ts';
+import type { RequestContext } from '../../http/context.ts';
 import type { SafeFetch, SafeResponse } from '../../lib/safe-fetch.ts';
 import { SafeFetchError } from '../../lib/safe-fetch-errors.ts';
 import { createShares } from '../../lib/shares.ts';

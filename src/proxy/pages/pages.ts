@@ -1,6 +1,6 @@
 import { AppError, inEnglish, invalidField, invalidParameter, message } from '../../errors.ts';
+import type { RequestContext } from '../../http/context.ts';
 import type { Recount } from '../../http/limits.ts';
-import type { RequestContext } from '../../http/request-context.ts';
 import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
 import { pageResponse, seeOther } from '../../web/page-response.ts';
 import type { HomeSection } from '../../web/routes.ts';

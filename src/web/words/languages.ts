@@ -1,6 +1,7 @@
 import { acceptedIn } from '../../lib/accepted.ts';
-import { en, type Words } from './en.ts';
-import { zhCn } from './zh-cn.ts';
+import * as en from './en.ts';
+import type { Words } from './words.ts';
+import * as zhCn from './zh-cn.ts';
 
 /**
  * The languages of the pages, by tag (BCP 47), with their own names. The first is for visitors who ask for none of

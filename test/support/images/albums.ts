@@ -1,5 +1,5 @@
 import { expect } from 'bun:test';
-import { json } from '../json.ts';
+import { asJson, json } from '../json.ts';
 import { image } from '../stores/records.ts';
 import type { ImageHost, UploadAnswer } from './image-host.ts';
 import { photo } from './images.ts';
@@ -29,8 +29,7 @@ interface Host {
 export function albumsOf(host: () => Host) {
   return {
     async make(wish: object = {}): Promise<Album> {
-      const headers = { 'content-type': 'application/json' };
-      return json(await host().send('/api/albums', { method: 'POST', body: JSON.stringify(wish), headers }));
+      return json(await host().send('/api/albums', asJson('POST', wish)));
     },
 
     /** The IDs of its pictures, in order. */

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 import { ADMIN } from '../admin.ts';
-import { json } from '../json.ts';
+import { asJson, json } from '../json.ts';
 import type { Fleet } from '../servers/fleet.ts';
 import { zipFiles } from './album-sights.ts';
 import { photo } from './images.ts';
@@ -72,9 +72,8 @@ export async function loseEverywhere({ send, copies }: Pick<Fleet, 'send' | 'cop
     await send('/api/admin/images', { headers: ADMIN, to: first }),
   );
   const from = Date.now();
-  const block = { method: 'POST', body: JSON.stringify({ hash: images[0]?.hash }), to: second };
-  const type = { 'content-type': 'application/json' };
-  expect((await send('/api/admin/blocks', { ...block, headers: { ...ADMIN, ...type } })).status).toBe(200);
+  const block = asJson('POST', { hash: images[0]?.hash }, ADMIN);
+  expect((await send('/api/admin/blocks', { ...block, to: second })).status).toBe(200);
   const deleted = await send(`/api/delete/${id}?reason=spam`, {
     method: 'DELETE',
     headers: ADMIN,

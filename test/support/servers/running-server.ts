@@ -7,6 +7,7 @@ import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { start } from '../../../src/start.ts';
 import { WORKER_COMMAND } from '../codec/worker-command.ts';
 import { plainFacts } from '../facts.ts';
+import { asJson } from '../json.ts';
 
 /** A 2 x 2 pixel PNG. */
 export const PNG = Uint8Array.fromBase64(
@@ -59,11 +60,7 @@ export async function runServer(
     /** A request as from the client with that address; the test's own when none is given. */
     send,
     post: (path: string, body: object, headers: Record<string, string> = {}) =>
-      send(path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        body: JSON.stringify(body),
-      }),
+      send(path, asJson('POST', body, headers)),
     upload: (query: string = '', from?: string) =>
       send(`/api/upload?${query}`, { method: 'POST', body: PNG, ...(from !== undefined && { from }) }),
     async stop() {

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { readFile } from 'node:fs/promises';
+import { asJson } from '../json.ts';
 import { until } from '../stores/services.ts';
 
 /** A 2 x 2 pixel PNG. */
@@ -93,11 +94,8 @@ async function openPage(url: string, path: string): Promise<void> {
 
 /** An address that must never be dialled, so that nothing leaves the machine. */
 async function testAProxy(url: string): Promise<void> {
-  const answer = await fetch(`${url}/api/test_proxy_quick`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ip: '10.0.0.1', port: 8080, protocol: 'http' }),
-  });
+  const proxy = { ip: '10.0.0.1', port: 8080, protocol: 'http' };
+  const answer = await fetch(`${url}/api/test_proxy_quick`, asJson('POST', proxy));
   const body = await answer.text();
   assert.ok(answer.status === 200 || answer.status === 400, `${answer.status}: ${body}`);
   assert.notEqual(JSON.parse(body).alive, true);

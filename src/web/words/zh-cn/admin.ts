@@ -1,4 +1,4 @@
-import type { Words } from '../en.ts';
+import type { Words } from '../words.ts';
 
 /** 版主的页面。 */
 export const admin: Words['admin'] = {

@@ -1,4 +1,4 @@
-import type { Words } from '../en.ts';
+import type { Words } from '../words.ts';
 import { messages } from './messages.ts';
 
 export const errors: Words['errors'] = {

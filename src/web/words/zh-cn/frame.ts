@@ -1,4 +1,4 @@
-import type { Words } from '../en.ts';
+import type { Words } from '../words.ts';
 
 export const frame: Words['frame'] = {
   skip: '跳到正文',

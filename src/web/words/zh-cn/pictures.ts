@@ -1,5 +1,5 @@
 import { html } from '../../html.ts';
-import type { Words } from '../en.ts';
+import type { Words } from '../words.ts';
 import { formats } from './formats.ts';
 
 export const pictures: Words['pictures'] = {

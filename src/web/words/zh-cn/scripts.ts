@@ -1,4 +1,4 @@
-import type { Words } from '../en.ts';
+import type { Words } from '../words.ts';
 import { pictures } from './pictures.ts';
 import { upload } from './upload.ts';
 

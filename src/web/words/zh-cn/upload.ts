@@ -1,5 +1,5 @@
 import { html } from '../../html.ts';
-import type { Words } from '../en.ts';
+import type { Words } from '../words.ts';
 
 export const upload: Words['upload'] = {
   title: '拖入图片，即得链接。',
