@@ -121,13 +121,14 @@ export function createAdmit(settings: AdmitOptions): Admit {
 }
 
 function narrowed(options: UserOptions): Suits {
-  const { countries, notCountries, anonymity, maxLatencyMs, sources } = options;
+  const { countries, notCountries, anonymity, maxLatencyMs, sources, session } = options;
   if (!(countries || notCountries || anonymity || maxLatencyMs || sources)) return () => true;
-  return (upstream, isOwn = false) =>
+  return (upstream, kind, isOwn = false) =>
     (sources === undefined || sources.some((names) => names.has(upstream.source))) &&
     (countries === undefined || countries.includes(upstream.country)) &&
     !notCountries?.includes(upstream.country) &&
-    (anonymity === undefined || upstream.anonymity === anonymity) &&
+    // The exit of a session must suit whatever comes next.
+    (anonymity === undefined || upstream.anonymity[session === undefined ? kind : 'plain'] === anonymity) &&
     (isOwn ||
       maxLatencyMs === undefined ||
       (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs));

@@ -101,7 +101,7 @@ export function followPool({ store, engine, report, paid, filling, monotonic, on
 function addTo(found: Followed, record: ProxyRecord | Paid): void {
   const { id, protocol, country, source, anonymity, uptime: prior, responseMs: latencyMs } = record;
   const unknown = { ...unknownUpstream(record), carries: { ...NOTHING } };
-  const facts = { id, country, source, anonymity, prior, latencyMs, proven: true };
+  const facts = { id, country, source, prior, latencyMs, proven: true };
   const one = found.get(unknown.key) ?? { ids: [], upstream: { ...unknown, ...facts } };
   const { upstream, ids } = one;
   found.set(unknown.key, one);
@@ -110,4 +110,7 @@ function addTo(found: Followed, record: ProxyRecord | Paid): void {
   upstream.exitIp ??= 'proof' in record ? provenExit(record) : record.exitIp;
   upstream.carries.tunnel ||= protocol !== 'http';
   upstream.carries.plain ||= protocol !== 'https';
+  if (protocol !== 'http') upstream.anonymity.tunnel = anonymity;
+  // What a proxy does not forward goes through its tunnel.
+  if (protocol !== 'https' || !upstream.carries.plain) upstream.anonymity.plain = anonymity;
 }

@@ -2,8 +2,11 @@ import { expect, test } from 'bun:test';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { type Admission, createAdmit } from '../../src/gateway/admission.ts';
+import { followPool } from '../../src/gateway/follow-pool.ts';
 import { Sessions } from '../../src/gateway/sessions.ts';
-import { unknownUpstream } from '../../src/gateway/upstream.ts';
+import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
+import type { ProxyRecord } from '../../src/proxy/proxy.ts';
+import { draft } from '../support/stores/records.ts';
 
 const common = {
   connections: 1,
@@ -17,11 +20,48 @@ test('the exit of a session may become slower than asked for, but must be of the
   const { suits } = admit({ user: 'u-country-de-max_latency-500', password: '' }, '127.0.0.1') as Admission;
   const proxy = { ...unknownUpstream({ protocol: 'http', ip: '192.0.2.1', port: 1 }), latencyMs: 600 };
   const exits = ['DE', 'US'].map((country) => ({ ...proxy, country }));
-  expect(exits.map((exit) => [suits(exit), suits(exit, true)])).toEqual([
+  expect(exits.map((exit) => [suits(exit, 'plain'), suits(exit, 'plain', true)])).toEqual([
     [false, true],
     [false, false],
   ]);
 });
+
+test.each([
+  ['its tunnels are', ['https', 'http']],
+  ['its forwarding is', ['http', 'https']],
+] as const)(
+  'what a proxy adds to requests that it forwards counts for these, also if %s more dependable',
+  async (_, order) => {
+    const hidden = { http: 'transparent', https: 'elite' } as const;
+    const found: Upstream[] = [];
+    const follower = followPool({
+      store: {
+        version: async () => '1',
+        async *stream() {
+          yield order.map((protocol) => draft({ protocol, anonymity: hidden[protocol] }) as ProxyRecord);
+        },
+      },
+      engine: { set: (upstream) => void found.push(upstream) },
+      report: async () => {},
+      paid: { alive: () => [], version: () => 0, doubt() {} },
+      filling: async () => false,
+      monotonic: () => 0,
+      onError() {},
+    });
+    follower.start();
+    await follower.stop();
+    const limiter = createLocalRateLimiter({ now: () => 0 });
+    const admit = createAdmit({ ...common, isOpen: () => true, verify: async () => null, limiter });
+    const suited = (user: string) => {
+      const { suits } = admit({ user, password: '' }, '127.0.0.1') as Admission;
+      return found.map((proxy) => [suits(proxy, 'tunnel'), suits(proxy, 'plain')]);
+    };
+    expect(suited('u-anonymity-elite')).toEqual([[true, false]]);
+    expect(suited('u-anonymity-transparent')).toEqual([[false, true]]);
+    // Its next request may be one that is forwarded.
+    expect(suited('u-anonymity-elite-session-a')).toEqual([[false, false]]);
+  },
+);
 
 test('a limiter that does not respond refuses clients in words', async () => {
   const limiter = { take: () => Promise.reject(new Error('no connection')) };
