@@ -107,7 +107,9 @@ function addTo(found: Followed, record: ProxyRecord | Paid): void {
   found.set(unknown.key, one);
   if (id !== null) ids.push(id);
   // The proof of what is paid for is checked where it is found.
-  upstream.exitIp ??= 'proof' in record ? provenExit(record) : record.exitIp;
+  const exitIp = 'proof' in record ? provenExit(record) : record.exitIp;
+  // The country is that of the exit if either of them proves it.
+  if (upstream.exitIp === null && exitIp !== null) Object.assign(upstream, { exitIp, country });
   upstream.carries.tunnel ||= protocol !== 'http';
   upstream.carries.plain ||= protocol !== 'https';
   if (protocol !== 'http') upstream.anonymity.tunnel = anonymity;

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { type Admission, createAdmit } from '../../src/gateway/admission.ts';
@@ -26,40 +26,51 @@ test('the exit of a session may become slower than asked for, but must be of the
   ]);
 });
 
-test.each([
-  ['its tunnels are', ['https', 'http']],
-  ['its forwarding is', ['http', 'https']],
-] as const)(
-  'what a proxy adds to requests that it forwards counts for these, also if %s more dependable',
-  async (_, order) => {
-    const hidden = { http: 'transparent', https: 'elite' } as const;
-    const found: Upstream[] = [];
-    const follower = followPool({
-      store: {
-        version: async () => '1',
-        async *stream() {
-          yield order.map((protocol) => draft({ protocol, anonymity: hidden[protocol] }) as ProxyRecord);
+/** A proxy forwards requests, as which it is known, and opens tunnels. Only these prove where it leads to. */
+const RECORDS = {
+  http: draft({ protocol: 'http', anonymity: 'transparent', country: 'US', proof: 'relayed' }),
+  https: draft({ protocol: 'https', anonymity: 'elite', country: 'DE', proof: 'tls' }),
+};
+
+describe.each([[['https', 'http']], [['http', 'https']]] as const)(
+  'of a proxy with two records, %j,',
+  (order) => {
+    /** Tells whether a user name suits it for tunnels, and for plain requests. */
+    async function suited(user: string) {
+      const found: Upstream[] = [];
+      const follower = followPool({
+        store: {
+          version: async () => '1',
+          async *stream() {
+            yield order.map((protocol) => RECORDS[protocol] as ProxyRecord);
+          },
         },
-      },
-      engine: { set: (upstream) => void found.push(upstream) },
-      report: async () => {},
-      paid: { alive: () => [], version: () => 0, doubt() {} },
-      filling: async () => false,
-      monotonic: () => 0,
-      onError() {},
-    });
-    follower.start();
-    await follower.stop();
-    const limiter = createLocalRateLimiter({ now: () => 0 });
-    const admit = createAdmit({ ...common, isOpen: () => true, verify: async () => null, limiter });
-    const suited = (user: string) => {
+        engine: { set: (upstream) => void found.push(upstream) },
+        report: async () => {},
+        paid: { alive: () => [], version: () => 0, doubt() {} },
+        filling: async () => false,
+        monotonic: () => 0,
+        onError() {},
+      });
+      follower.start();
+      await follower.stop();
+      const limiter = createLocalRateLimiter({ now: () => 0 });
+      const admit = createAdmit({ ...common, isOpen: () => true, verify: async () => null, limiter });
       const { suits } = admit({ user, password: '' }, '127.0.0.1') as Admission;
       return found.map((proxy) => [suits(proxy, 'tunnel'), suits(proxy, 'plain')]);
-    };
-    expect(suited('u-anonymity-elite')).toEqual([[true, false]]);
-    expect(suited('u-anonymity-transparent')).toEqual([[false, true]]);
-    // Its next request may be one that is forwarded.
-    expect(suited('u-anonymity-elite-session-a')).toEqual([[false, false]]);
+    }
+
+    test('what it adds to requests that it forwards counts for these alone', async () => {
+      expect(await suited('u-anonymity-elite')).toEqual([[true, false]]);
+      expect(await suited('u-anonymity-transparent')).toEqual([[false, true]]);
+      // Its next request may be one that is forwarded.
+      expect(await suited('u-anonymity-elite-session-a')).toEqual([[false, false]]);
+    });
+
+    test('the country is that of the exit, if either proves it', async () => {
+      expect(await suited('u-country-de')).toEqual([[true, true]]);
+      expect(await suited('u-country-us')).toEqual([[false, false]]);
+    });
   },
 );
 
