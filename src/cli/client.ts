@@ -52,18 +52,6 @@ type Shape = Readonly<Record<string, keyof Types>>;
 export type Answer<S extends Shape> = { [Name in keyof S]: Types[S[Name]] };
 
 /**
- * A picpool server as the commands use it. Both methods reject with a `CommandError` that explains the failure, also if
- * another program answers with a status of success, as the login page of a network does.
- */
-export interface Client {
-  readonly url: string;
-  /** Returns the answer to a call, as JSON that says `success` and has these fields. */
-  ask<const S extends Shape>(method: Method, path: string, shape: S, options?: Call): Promise<Answer<S>>;
-  /** Returns an answer of the media type within 30 s, whose body is not read yet. */
-  open(path: string, mediaType: string): Promise<Response>;
-}
-
-/**
  * Sends `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, with every call, to this server alone: redirects are refused. The token
  * never comes from the command line, which other users can see. `service`: whose path the URL of these settings has.
  */
@@ -71,7 +59,7 @@ export function createClient(
   given: string | undefined,
   env: Environment,
   service: BasePath = 'IMAGE_BASE_PATH',
-): Client {
+) {
   const url = (given ?? (env.PICPOOL_URL?.trim() || ownUrl(service, env))).replace(/(?<!\/)\/+$/, '');
   const shown = masked('PICPOOL_URL', url);
   const socket = socketPath(url);
@@ -113,6 +101,7 @@ export function createClient(
   return {
     url,
 
+    /** Returns the answer to a call, as JSON that says `success` and has these fields. */
     async ask<const S extends Shape>(method: Method, path: string, shape: S, options?: Call) {
       const answer = await call(method, path, options);
       const reading = within(options?.timeoutMs ?? TIMEOUT_MS, readText(answer));
@@ -129,7 +118,8 @@ export function createClient(
       return found as Answer<S>;
     },
 
-    async open(path, mediaType) {
+    /** Returns an answer of the media type within 30 s, whose body is not read yet. */
+    async open(path: string, mediaType: string) {
       const answer = await call('GET', path);
       if (answer.headers.get('content-type')?.startsWith(mediaType)) return answer;
       await answer.body?.cancel();
@@ -137,6 +127,12 @@ export function createClient(
     },
   };
 }
+
+/**
+ * A picpool server as the commands use it. Both methods reject with a `CommandError` that explains the failure, also if
+ * another program answers with a status of success, as the login page of a network does.
+ */
+export type Client = ReturnType<typeof createClient>;
 
 function otherProgram(url: string): CommandError {
   return new CommandError(`The response of ${url} is not one of picpool. Does another program answer there?`);

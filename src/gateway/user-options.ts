@@ -69,12 +69,10 @@ function oneOf<K extends 'anonymity' | 'rotation'>(field: K, all: readonly NonNu
   return option(field, `one of ${all.join(', ')}`, find);
 }
 
-/** In characters; all countries have fewer. */
-const LONGEST_COUNTRIES = 750;
 const COUNTRY_FORM = 'the two-letter code of a country, or several with dots between them';
 const readCountries = (value: string) => {
-  const codes = value.split('.').map(countryMeant);
-  return value.length < LONGEST_COUNTRIES && codes.every(isFilterCode) ? codes : undefined;
+  const codes = [...new Set(value.split('.').map(countryMeant))];
+  return codes.every(isFilterCode) ? codes : undefined;
 };
 
 const READERS: Record<string, Reader> = {
