@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { type Admission, createAdmit } from '../../src/gateway/admission.ts';
-import { followPool } from '../../src/gateway/follow-pool.ts';
 import { Sessions } from '../../src/gateway/sessions.ts';
-import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
+import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
+import { followed } from '../support/gateway/followed.ts';
 import { draft } from '../support/stores/records.ts';
 
 const common = {
@@ -26,7 +26,7 @@ test('the exit of a session may become slower than asked for, but must be of the
   ]);
 });
 
-/** A proxy forwards requests, as which it is known, and opens tunnels. Only these prove where it leads to. */
+/** Of a proxy that forwards requests and opens tunnels. Only these prove where it leads to. */
 const RECORDS = {
   http: draft({ protocol: 'http', anonymity: 'transparent', country: 'US', proof: 'relayed' }),
   https: draft({ protocol: 'https', anonymity: 'elite', country: 'DE', proof: 'tls' }),
@@ -37,27 +37,16 @@ describe.each([[['https', 'http']], [['http', 'https']]] as const)(
   (order) => {
     /** Tells whether a user name suits it for tunnels, and for plain requests. */
     async function suited(user: string) {
-      const found: Upstream[] = [];
-      const follower = followPool({
-        store: {
-          version: async () => '1',
-          async *stream() {
-            yield order.map((protocol) => RECORDS[protocol] as ProxyRecord);
-          },
+      const found = await followed({
+        version: async () => '1',
+        async *stream() {
+          yield order.map((protocol) => RECORDS[protocol] as ProxyRecord);
         },
-        engine: { set: (upstream) => void found.push(upstream) },
-        report: async () => {},
-        paid: { alive: () => [], version: () => 0, doubt() {} },
-        filling: async () => false,
-        monotonic: () => 0,
-        onError() {},
       });
-      follower.start();
-      await follower.stop();
       const limiter = createLocalRateLimiter({ now: () => 0 });
       const admit = createAdmit({ ...common, isOpen: () => true, verify: async () => null, limiter });
       const { suits } = admit({ user, password: '' }, '127.0.0.1') as Admission;
-      return found.map((proxy) => [suits(proxy, 'tunnel'), suits(proxy, 'plain')]);
+      return [...found.values()].map((proxy) => [suits(proxy, 'tunnel'), suits(proxy, 'plain')]);
     }
 
     test('what it adds to requests that it forwards counts for these alone', async () => {
