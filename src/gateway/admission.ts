@@ -104,10 +104,10 @@ export function createAdmit(settings: AdmitOptions): Admit {
   }
 
   return (login, peer, fixed) => {
-    const options = readUser(login?.user ?? '', names, fixed);
+    const optionsOf = () => readUser(login?.user ?? '', names, fixed);
     // Without tokens only this machine can connect, which is the operator's.
     if (isOpen()) {
-      if (login !== null || !asks || fixed) return admission(peer, null, options, true);
+      if (login !== null || !asks || fixed) return admission(peer, null, optionsOf(), true);
       throw new GatewayFault('login_required', 'Log in: options as user, and any password.');
     }
     if (!login?.password) {
@@ -116,7 +116,7 @@ export function createAdmit(settings: AdmitOptions): Admit {
         'Log in: any user, and a token of the role gateway as password.',
       );
     }
-    return withToken(login, options, peer);
+    return withToken(login, optionsOf(), peer);
   };
 }
 
