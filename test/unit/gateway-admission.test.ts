@@ -32,33 +32,37 @@ const RECORDS = {
   https: draft({ protocol: 'https', anonymity: 'elite', country: 'DE', proof: 'tls' }),
 };
 
+/** Tells whether a user name suits the proxy for tunnels, and for plain requests. */
+async function suited(protocols: readonly (keyof typeof RECORDS)[], user: string) {
+  const found = await followed({
+    version: async () => '1',
+    async *stream() {
+      yield protocols.map((protocol) => RECORDS[protocol] as ProxyRecord);
+    },
+  });
+  const limiter = createLocalRateLimiter({ now: () => 0 });
+  const admit = createAdmit({ ...common, isOpen: () => true, verify: async () => null, limiter });
+  const { suits } = admit({ user, password: '' }, '127.0.0.1') as Admission;
+  return [...found.values()].map((proxy) => [suits(proxy, 'tunnel'), suits(proxy, 'plain')]);
+}
+
+test('what a proxy only tunnels goes through its tunnel, also that of a session', async () => {
+  expect(await suited(['https'], 'u-anonymity-elite-session-a')).toEqual([[true, true]]);
+});
+
 describe.each([[['https', 'http']], [['http', 'https']]] as const)(
   'of a proxy with two records, %j,',
   (order) => {
-    /** Tells whether a user name suits it for tunnels, and for plain requests. */
-    async function suited(user: string) {
-      const found = await followed({
-        version: async () => '1',
-        async *stream() {
-          yield order.map((protocol) => RECORDS[protocol] as ProxyRecord);
-        },
-      });
-      const limiter = createLocalRateLimiter({ now: () => 0 });
-      const admit = createAdmit({ ...common, isOpen: () => true, verify: async () => null, limiter });
-      const { suits } = admit({ user, password: '' }, '127.0.0.1') as Admission;
-      return [...found.values()].map((proxy) => [suits(proxy, 'tunnel'), suits(proxy, 'plain')]);
-    }
-
     test('what it adds to requests that it forwards counts for these alone', async () => {
-      expect(await suited('u-anonymity-elite')).toEqual([[true, false]]);
-      expect(await suited('u-anonymity-transparent')).toEqual([[false, true]]);
+      expect(await suited(order, 'u-anonymity-elite')).toEqual([[true, false]]);
+      expect(await suited(order, 'u-anonymity-transparent')).toEqual([[false, true]]);
       // Its next request may be one that is forwarded.
-      expect(await suited('u-anonymity-elite-session-a')).toEqual([[false, false]]);
+      expect(await suited(order, 'u-anonymity-elite-session-a')).toEqual([[false, false]]);
     });
 
     test('the country is that of the exit, if either proves it', async () => {
-      expect(await suited('u-country-de')).toEqual([[true, true]]);
-      expect(await suited('u-country-us')).toEqual([[false, false]]);
+      expect(await suited(order, 'u-country-de')).toEqual([[true, true]]);
+      expect(await suited(order, 'u-country-us')).toEqual([[false, false]]);
     });
   },
 );
