@@ -89,14 +89,14 @@ export function createAdmit(settings: AdmitOptions): Admit {
     throw new GatewayFault('too_many_connections', said, retryAfterMs);
   }
 
-  async function withToken(login: LoginParts, options: UserOptions, peer: string): Promise<Admission> {
+  async function withToken(login: LoginParts, optionsOf: () => UserOptions, peer: string) {
     const pass = await passOf(login.password, peer).catch((error: unknown) => {
       if (error instanceof GatewayFault) throw error;
       if (error instanceof AppError && error.code === 'rate_limited')
         throw new GatewayFault('too_many_connections', error.message, error.retryAfterMs);
       throw new GatewayFault('unavailable', 'Tokens cannot be checked at the moment; try again later.');
     });
-    const admitted = admission(pass.id, pass.quota, options);
+    const admitted = admission(pass.id, pass.quota, optionsOf());
     await admitted.account.demandQuota();
     // A store that does not respond must not cut tunnels.
     const stands = async () => (await verify(login.password).catch(() => pass)) !== null;
@@ -116,7 +116,7 @@ export function createAdmit(settings: AdmitOptions): Admit {
         'Log in: any user, and a token of the role gateway as password.',
       );
     }
-    return withToken(login, optionsOf(), peer);
+    return withToken(login, optionsOf, peer);
   };
 }
 
