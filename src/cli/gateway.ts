@@ -29,7 +29,8 @@ export const command = defineCommand({
   about: `Runs one proxy in front of the proxies of a list, for HTTP, CONNECT and SOCKS5 on the same port of 127.0.0.1.
 A request goes to one after another until one delivers the target's response; what works is remembered, and
 each has its turn. It needs no server and no store, and the list need not be checked: the first requests find
-out what works.
+out what works. After SIGTERM or Ctrl-C, it delivers what it has begun, for SHUTDOWN_GRACE at most; a second one
+ends it at once.
 
   picpool gateway --list proxies.txt --port 8899
   picpool check proxies.txt --protocol http --protocol https --format url | picpool gateway --list -
