@@ -10,13 +10,14 @@ import { draft } from '../support/stores/records.ts';
 
 const common = {
   connections: 1,
+  verify: async () => null,
+  limiter: createLocalRateLimiter({ now: () => 0 }),
   sessions: new Sessions(() => 0),
   names: { sites: new Map(), sources: new Map() },
 };
 
 test('the exit of a session may become slower than asked for, but must be of the country', () => {
-  const limiter = createLocalRateLimiter({ now: () => 0 });
-  const admit = createAdmit({ ...common, isOpen: () => true, verify: async () => null, limiter });
+  const admit = createAdmit({ ...common, isOpen: () => true });
   const { suits } = admit({ user: 'u-country-de-max_latency-500', password: '' }, '127.0.0.1') as Admission;
   const proxy = { ...unknownUpstream({ protocol: 'http', ip: '192.0.2.1', port: 1 }), latencyMs: 600 };
   const exits = ['DE', 'US'].map((country) => ({ ...proxy, country }));
@@ -40,8 +41,7 @@ async function suited(protocols: readonly (keyof typeof RECORDS)[], user: string
       yield protocols.map((protocol) => RECORDS[protocol] as ProxyRecord);
     },
   });
-  const limiter = createLocalRateLimiter({ now: () => 0 });
-  const admit = createAdmit({ ...common, isOpen: () => true, verify: async () => null, limiter });
+  const admit = createAdmit({ ...common, isOpen: () => true });
   const { suits } = admit({ user, password: '' }, '127.0.0.1') as Admission;
   return [...found.values()].map((proxy) => [suits(proxy, 'tunnel'), suits(proxy, 'plain')]);
 }
@@ -83,8 +83,7 @@ test('a limiter that does not respond refuses clients in words', async () => {
 test.each(['', 'x'])(
   'a token in place of the user is not taken for options, which would be repeated in the answer, password %j',
   async (password) => {
-    const limiter = createLocalRateLimiter({ now: () => 0 });
-    const admit = createAdmit({ ...common, isOpen: () => false, verify: async () => null, limiter });
+    const admit = createAdmit({ ...common, isOpen: () => false });
     const admitted = (async () => admit({ user: 'ab12-cd34', password }, '192.0.2.1'))();
     expect(await admitted.catch(({ message }) => message)).toContain('a token of the role gateway');
   },
@@ -95,8 +94,7 @@ test('a client that has guessed too many tokens hears how long it has to wait', 
     throw new AppError('rate_limited', inEnglish('Too many wrong tokens.'), { retryAfterMs: 9000 });
   };
   const calm = { demandCalm, countWrong: async () => {} };
-  const limiter = createLocalRateLimiter({ now: () => 0 });
-  const admit = createAdmit({ ...common, isOpen: () => false, verify: async () => null, calm, limiter });
+  const admit = createAdmit({ ...common, isOpen: () => false, calm });
   const refused = Promise.resolve(admit({ user: 'u', password: 'guess' }, '192.0.2.1'));
   await expect(refused).rejects.toMatchObject({ refusal: 'too_many_connections', retryAfterMs: 9000 });
 });
