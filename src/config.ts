@@ -334,7 +334,7 @@ export function parseConfig(env: Environment): Config {
     }
   }
   for (const [given, variable] of COMPANIONS) {
-    if (decoded[given] !== undefined && decoded[variable] === undefined) {
+    if (decoded[given] !== undefined && !env[variable]?.trim()) {
       faults.push({ variable, message: `must be set where ${given} is` });
     }
   }

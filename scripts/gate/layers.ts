@@ -59,7 +59,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^src\/access\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [
     /^src\/gateway\//,
-    /^src\/(lib\/|errors\.ts$|runtime\/tcp\.ts$|http\/|web\/|proxy\/(proxy|login|store)\.ts$|proxy\/targets\/(sites?|testimony|bans)\.ts$|proxy\/check\/(exchange|fault|inbox|policy|socks)\.ts$)/,
+    /^src\/(lib\/|errors\.ts$|runtime\/tcp\.ts$|http\/|web\/|proxy\/(proxy|login|store)\.ts$|proxy\/pool\/country-code\.ts$|proxy\/targets\/(sites?|testimony|bans)\.ts$|proxy\/check\/(exchange|fault|inbox|policy|socks)\.ts$)/,
   ],
   [/^src\/webhooks\//, /^src\/(lib\/|errors\.ts$)/],
   [/^src\/app\.ts$/, /^src\/((lib|http|web|access)\/|(errors|feature|findings\/finding)\.ts$)/],

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import process from 'node:process';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { parseConfig, settings } from '../config.ts';
 import { integer, text } from '../config-values.ts';
@@ -10,6 +8,7 @@ import { createMeter } from '../gateway/meter.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import { type Upstream, unknownUpstream } from '../gateway/upstream.ts';
 import { isHostName } from '../lib/address.ts';
+import { within } from '../lib/deadline.ts';
 import { countOf, formatCount } from '../lib/format.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
@@ -22,7 +21,7 @@ import { type InputOptions, listOptions, openCandidates } from './check-input.ts
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, valueOr, values } from './options.ts';
-import { endingSignals } from './signals.ts';
+import { endingSignal } from './signals.ts';
 
 const CONNECTIONS = 4096;
 
@@ -30,7 +29,8 @@ export const command = defineCommand({
   about: `Runs one proxy in front of the proxies of a list, for HTTP, CONNECT and SOCKS5 on the same port of 127.0.0.1.
 A request goes to one after another until one delivers the target's response; what works is remembered, and
 each has its turn. It needs no server and no store, and the list need not be checked: the first requests find
-out what works.
+out what works. After SIGTERM or Ctrl-C, it delivers what it has begun, for SHUTDOWN_GRACE at most; a second one
+ends it at once.
 
   picpool gateway --list proxies.txt --port 8899
   picpool check proxies.txt --protocol http --protocol https --format url | picpool gateway --list -
@@ -93,7 +93,8 @@ out what works.
     const place = `http://127.0.0.1:${gateway.port} and socks5h://127.0.0.1:${gateway.port}`;
     say([`${place}, ${countOf(upstreams.size, 'proxy', 'proxies')}`, ...leftOut].join('; '));
 
-    await Promise.race(endingSignals().map((signal) => once(process, signal)));
+    await endingSignal();
+    await within(config.SHUTDOWN_GRACE, gateway.drain()).catch(() => {});
     gateway.stop();
     const { requests, served } = gateway.meter.summary();
     say(`${formatCount(served)} of ${countOf(requests, 'request')} answered`);

@@ -12,10 +12,7 @@ import { defineCommand } from './command.ts';
 import { misspelled } from './config.ts';
 import { EXIT, exitCodeOf } from './exit.ts';
 import { value } from './options.ts';
-import { endingSignals } from './signals.ts';
-
-/** Within this, it is the same one again: the launcher of npm passes on what a process manager sends to all processes. */
-const SAME_SIGNAL_MS = 500;
+import { endingSignal } from './signals.ts';
 
 export const command = defineCommand({
   about: `Starts the server and keeps it running until SIGTERM, SIGINT or SIGHUP. Settings come from the environment
@@ -50,11 +47,13 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   });
   for (const hint of misspelled(env)) log('warn', hint);
   // Installed first, because a signal without a handler would lose the buffered log lines.
-  let onSignal = (signal: string): void => {
+  const signalled = endingSignal();
+  let hasStarted = false;
+  signalled.then((signal) => {
+    if (hasStarted) return;
     log('info', 'stopped before the start was complete', { signal });
     process.exit(0);
-  };
-  for (const signal of endingSignals()) process.on(signal, () => onSignal(signal));
+  });
   const refuse = (error: unknown): never => {
     const cause = withoutSecrets(withCause(error));
     if (config.LOG_FORMAT === 'json') log('error', 'cannot start', { cause });
@@ -62,8 +61,7 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
     process.exit(exitCodeOf(error));
   };
   const server = await start(runtime, config, log, env).catch(refuse);
-  const { promise: signalled, resolve } = Promise.withResolvers<string>();
-  onSignal = resolve;
+  hasStarted = true;
   const facts = factsOf(server, config);
   const program = `${runtime.name} ${runtime.version}`;
   if (config.LOG_FORMAT === 'json') log('info', 'started', { version: VERSION, runtime: program, ...facts });
@@ -78,9 +76,6 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   else if (sandbox !== null) process.stderr.write(lineOf('sandbox', sandbox));
 
   log('info', 'stopping', { signal: await signalled });
-  setTimeout(() => {
-    onSignal = () => process.exit(1);
-  }, SAME_SIGNAL_MS);
   await server.stop();
   process.exit(0);
 }

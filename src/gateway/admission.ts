@@ -89,14 +89,14 @@ export function createAdmit(settings: AdmitOptions): Admit {
     throw new GatewayFault('too_many_connections', said, retryAfterMs);
   }
 
-  async function withToken(login: LoginParts, options: UserOptions, peer: string): Promise<Admission> {
+  async function withToken(login: LoginParts, optionsOf: () => UserOptions, peer: string) {
     const pass = await passOf(login.password, peer).catch((error: unknown) => {
       if (error instanceof GatewayFault) throw error;
       if (error instanceof AppError && error.code === 'rate_limited')
         throw new GatewayFault('too_many_connections', error.message, error.retryAfterMs);
       throw new GatewayFault('unavailable', 'Tokens cannot be checked at the moment; try again later.');
     });
-    const admitted = admission(pass.id, pass.quota, options);
+    const admitted = admission(pass.id, pass.quota, optionsOf());
     await admitted.account.demandQuota();
     // A store that does not respond must not cut tunnels.
     const stands = async () => (await verify(login.password).catch(() => pass)) !== null;
@@ -104,10 +104,10 @@ export function createAdmit(settings: AdmitOptions): Admit {
   }
 
   return (login, peer, fixed) => {
-    const options = readUser(login?.user ?? '', names, fixed);
+    const optionsOf = () => readUser(login?.user ?? '', names, fixed);
     // Without tokens only this machine can connect, which is the operator's.
     if (isOpen()) {
-      if (login !== null || !asks || fixed) return admission(peer, null, options, true);
+      if (login !== null || !asks || fixed) return admission(peer, null, optionsOf(), true);
       throw new GatewayFault('login_required', 'Log in: options as user, and any password.');
     }
     if (!login?.password) {
@@ -116,18 +116,19 @@ export function createAdmit(settings: AdmitOptions): Admit {
         'Log in: any user, and a token of the role gateway as password.',
       );
     }
-    return withToken(login, options, peer);
+    return withToken(login, optionsOf, peer);
   };
 }
 
 function narrowed(options: UserOptions): Suits {
-  const { countries, notCountries, anonymity, maxLatencyMs, sources } = options;
+  const { countries, notCountries, anonymity, maxLatencyMs, sources, session } = options;
   if (!(countries || notCountries || anonymity || maxLatencyMs || sources)) return () => true;
-  return (upstream, isOwn = false) =>
+  return (upstream, kind, isOwn = false) =>
     (sources === undefined || sources.some((names) => names.has(upstream.source))) &&
     (countries === undefined || countries.includes(upstream.country)) &&
     !notCountries?.includes(upstream.country) &&
-    (anonymity === undefined || upstream.anonymity === anonymity) &&
+    // The exit of a session must suit whatever comes next.
+    (anonymity === undefined || upstream.anonymity[session === undefined ? kind : 'plain'] === anonymity) &&
     (isOwn ||
       maxLatencyMs === undefined ||
       (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs));

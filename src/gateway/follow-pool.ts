@@ -101,13 +101,18 @@ export function followPool({ store, engine, report, paid, filling, monotonic, on
 function addTo(found: Followed, record: ProxyRecord | Paid): void {
   const { id, protocol, country, source, anonymity, uptime: prior, responseMs: latencyMs } = record;
   const unknown = { ...unknownUpstream(record), carries: { ...NOTHING } };
-  const facts = { id, country, source, anonymity, prior, latencyMs, proven: true };
+  const facts = { id, country, source, prior, latencyMs, proven: true };
   const one = found.get(unknown.key) ?? { ids: [], upstream: { ...unknown, ...facts } };
   const { upstream, ids } = one;
   found.set(unknown.key, one);
   if (id !== null) ids.push(id);
   // The proof of what is paid for is checked where it is found.
-  upstream.exitIp ??= 'proof' in record ? provenExit(record) : record.exitIp;
+  const exitIp = 'proof' in record ? provenExit(record) : record.exitIp;
+  // The country is that of the exit if either of them proves it.
+  if (upstream.exitIp === null && exitIp !== null) Object.assign(upstream, { exitIp, country });
   upstream.carries.tunnel ||= protocol !== 'http';
   upstream.carries.plain ||= protocol !== 'https';
+  if (protocol !== 'http') upstream.anonymity.tunnel = anonymity;
+  // What a proxy does not forward goes through its tunnel.
+  if (protocol !== 'https' || !upstream.carries.plain) upstream.anonymity.plain = anonymity;
 }

@@ -77,7 +77,7 @@ export class Journal {
     this.#shown.push(entry);
     if (this.#shown.length > MOST_SHOWN) this.#shown.shift();
     if (entry.exit !== null) {
-      this.#usedAt.set(entry.exit, entry.at);
+      if (outcome === 'served') this.#usedAt.set(entry.exit, entry.at);
       for (const name of [ANY, entry.session ?? ANY]) this.#lastOf.set(account.id, name, entry);
     }
     return entry;

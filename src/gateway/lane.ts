@@ -102,7 +102,7 @@ export interface Leaning {
 }
 
 /** Decides which upstreams may be chosen. `isOwn`: it is the exit of the session, which may have become slower. */
-export type Suits = (upstream: Upstream, isOwn?: boolean) => boolean;
+export type Suits = (upstream: Upstream, kind: Kind, isOwn?: boolean) => boolean;
 
 /** Returns how late an upstream is chosen, from 0 to 2; `undefined` if it may not be. */
 type Rank = (upstream: Upstream) => number | undefined;
@@ -136,9 +136,10 @@ export class Lane {
 
   /** Reports whether any upstream may serve a request, in whatever state. */
   has({ suits, session }: { suits: Suits; session: Session | null }): boolean {
+    const { roster, kind } = this.#common;
     const [own, only] = [session?.pinned, session?.only];
-    const isFit = (one: Upstream) => (only ?? one.key) === one.key && suits(one, one.key === own);
-    return this.#common.roster.some(1, (one) => (isFit(one) ? 0 : undefined)).length > 0;
+    const isFit = (one: Upstream) => (only ?? one.key) === one.key && suits(one, kind, one.key === own);
+    return roster.some(1, (one) => (isFit(one) ? 0 : undefined)).length > 0;
   }
 
   /** Reports whether an upstream has worked recently. */
@@ -171,7 +172,7 @@ export class Lane {
    * nothing else. Returns `undefined` if none is suitable.
    */
   choose(
-    suits: Suits,
+    suits: (upstream: Upstream) => boolean,
     leaning: Leaning = {},
     unknown: 'last' | 'first' | 'only' = 'last',
   ): Member | undefined {

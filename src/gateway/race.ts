@@ -3,7 +3,7 @@ import type { Tcp } from '../runtime/tcp.ts';
 import { Attempt, type Doubt, type Plan } from './attempt.ts';
 import { canaryFor } from './http-answer.ts';
 import type { Asked } from './journal.ts';
-import type { Lane, Leaning, Member, Suits } from './lane.ts';
+import type { Lane, Leaning, Member } from './lane.ts';
 import { exitOf, type Failure, type Upstream } from './upstream.ts';
 
 /** What a client needs an upstream for. */
@@ -242,11 +242,12 @@ export class Race {
 
   /** Returns the exit of the session, or the one that another of its requests is trying, otherwise any. */
   #next(unknown: 'last' | 'first' | 'only'): Member | undefined {
-    const { suits, session } = this.#wish.admission;
+    const { admission, kind } = this.#wish;
+    const { suits, session } = admission;
     const tried = this.#tried;
     for (let key = session?.next(tried) ?? null; key !== null; key = session?.next(tried) ?? null) {
       const exit = this.#options.upstreamOf(key);
-      if (exit && suits(exit, true)) {
+      if (exit && suits(exit, kind, true)) {
         this.#leaning.visits?.note(exitOf(exit));
         return this.#lane.take(exit);
       }
@@ -254,12 +255,12 @@ export class Race {
       tried.add(key);
     }
     if (this.#isLocked) return undefined;
-    const fits: Suits = (one) =>
+    const fits = (one: Upstream) =>
       !tried.has(one.key) &&
       this.#group?.has(one.source) !== false &&
       // The exit of a session must carry whatever comes next.
       (!session || one.carries.tunnel) &&
-      suits(one);
+      suits(one, kind);
     return this.#lane.choose(fits, this.#leaning, unknown);
   }
 

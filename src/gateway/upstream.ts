@@ -23,7 +23,8 @@ export interface Upstream {
   source: string;
   /** Two letters, `ZZ` if unknown. */
   country: string;
-  anonymity: Anonymity | null;
+  /** What sites learn: a proxy that forwards requests may add what it cannot add within its tunnels. */
+  anonymity: Record<Kind, Anonymity | null>;
   /** The address that targets see, if it is known. */
   exitIp: string | null;
   /** Expected share of time in which it works, 0 to 1. */
@@ -87,7 +88,7 @@ export function unknownUpstream({ protocol, ip, port, login = null, tls = null }
     tls,
     source: '',
     country: UNKNOWN_COUNTRY,
-    anonymity: null,
+    anonymity: { tunnel: null, plain: null },
     exitIp: null,
     prior: UNKNOWN_PRIOR,
     latencyMs: null,

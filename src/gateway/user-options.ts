@@ -1,3 +1,4 @@
+import { isFilterCode } from '../proxy/pool/country-code.ts';
 import { ANONYMITIES, type Anonymity, countryMeant } from '../proxy/proxy.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { badRequest } from './fault.ts';
@@ -68,10 +69,11 @@ function oneOf<K extends 'anonymity' | 'rotation'>(field: K, all: readonly NonNu
   return option(field, `one of ${all.join(', ')}`, find);
 }
 
-const COUNTRIES = /^[a-z]{2}(\.[a-z]{2}){0,249}$/i;
-const COUNTRY_FORM = 'two letters, or several such codes with dots between them';
-const readCountries = (value: string) =>
-  COUNTRIES.test(value) ? value.split('.').map(countryMeant) : undefined;
+const COUNTRY_FORM = 'the two-letter code of a country, or several with dots between them';
+const readCountries = (value: string) => {
+  const codes = [...new Set(value.split('.').map(countryMeant))];
+  return codes.every(isFilterCode) ? codes : undefined;
+};
 
 const READERS: Record<string, Reader> = {
   country: option('countries', COUNTRY_FORM, readCountries),

@@ -187,20 +187,11 @@ export function bodyEnd(framing: Framing, sink?: Sink): BodyEnd {
   };
 }
 
-/** A body on its way to another reader. */
-export interface Relay {
-  /** As that of `BodyEnd`; `piece` is what to pass on, possibly nothing. Throws a `MessageFault` for malformed chunks. */
-  take(bytes: Buffer): { count: number; piece: Buffer };
-  readonly done: boolean;
-  /** As that of `BodyEnd`: between two chunks, nothing is announced. */
-  readonly left: number;
-}
-
 /**
  * Passes a body with this framing on. Chunks are written again, as all readers understand them: a recipient may be strict about sizes,
  * and knows none of the sender's extensions, which concern only the two of them (RFC 9112, 7.1.1).
  */
-export function relay(framing: Framing): Relay {
+export function relay(framing: Framing) {
   const parts: Buffer[] = [];
   const trailer: string[] = [];
   const isChunked = framing === 'chunked';
@@ -208,7 +199,8 @@ export function relay(framing: Framing): Relay {
     ? new ChunkedEnd({ sink: (part) => parts.push(part), onTrailer: (line) => trailer.push(line) })
     : bodyEnd(framing);
   return {
-    take(bytes) {
+    /** As that of `BodyEnd`; `piece` is what to pass on, possibly nothing. Throws a `MessageFault` for malformed chunks. */
+    take(bytes: Buffer) {
       const count = end.take(bytes);
       if (!isChunked) return { count, piece: bytes.subarray(0, count) };
       const bodyBytes = parts.reduce((sum, { length }) => sum + length, 0);
@@ -220,11 +212,15 @@ export function relay(framing: Framing): Relay {
     get done() {
       return end.done;
     },
+    /** As that of `BodyEnd`: between two chunks, nothing is announced. */
     get left() {
       return end.left;
     },
   };
 }
+
+/** A body on its way to another reader. */
+export type Relay = ReturnType<typeof relay>;
 
 /** With its extensions. Some senders pad sizes. */
 const CHUNK_SIZE = /^([0-9a-f]{1,12})[ \t]*(?:;[^\r\n]*)?\r\n$/i;

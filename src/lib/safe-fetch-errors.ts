@@ -20,17 +20,11 @@ export class SafeFetchError extends Error {
   }
 }
 
-/** The time limit of one request, combined with the caller's signal. */
-export interface Deadline {
-  readonly signal: AbortSignal;
-  /** The caller's own signal. */
-  readonly caller: AbortSignal | undefined;
-  readonly timeoutMs: number;
-  clear(): void;
-}
-
-/** Starts the clock. Call `clear` when the request has ended in any way. */
-export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined): Deadline {
+/**
+ * Starts the time limit of one request, combined with the caller's own signal. Call `clear` when the request has ended in
+ * any way.
+ */
+export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined) {
   const controller = new AbortController();
   const clear = () => {
     clearTimeout(timer);
@@ -44,6 +38,8 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
   caller?.addEventListener('abort', abort, { once: true });
   return { signal: controller.signal, caller, timeoutMs, clear };
 }
+
+export type Deadline = ReturnType<typeof startDeadline>;
 
 /** Returns our error for one of the runtime. */
 export function explain(

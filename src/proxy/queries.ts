@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { flag, HINT, integer, oneOf, several, text } from '../lib/schema.ts';
 import { SKEW_MS } from '../lib/stored-time.ts';
-import { countryNamed, countrySpelledLike, isCountryCode } from './pool/country-code.ts';
+import { countryNamed, countrySpelledLike, isFilterCode } from './pool/country-code.ts';
 import {
   ANONYMITIES,
   countryMeant,
@@ -12,7 +12,6 @@ import {
   type ProxyFilter,
   SORTS,
   STATUSES,
-  UNKNOWN_COUNTRY,
 } from './proxy.ts';
 
 /** An unknown filter is rejected: without it, the answer would be one to another question. */
@@ -26,8 +25,7 @@ const countries = (description: string) =>
 
 /** Suggests the code if a country was given by name, and refuses one that no proxy can have. */
 function countryHint(text: string): string | null {
-  const isCode = (code: string) => isCountryCode(code) || code === UNKNOWN_COUNTRY;
-  const name = text.split(',').find((one) => !isCode(countryMeant(one)));
+  const name = text.split(',').find((one) => !isFilterCode(countryMeant(one)));
   if (name?.length === 2) return `must name countries, and ${name.toUpperCase()} is the code of none.`;
   const code = name === undefined ? undefined : (countryNamed(name) ?? countrySpelledLike(name));
   return code === undefined ? null : `takes two-letter codes: ${code} instead of “${name}”.`;

@@ -99,6 +99,21 @@ describe('picpool gateway', () => {
     ]);
   });
 
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'delivers what it has begun before it ends by %s',
+    async (signal) => {
+      const gateway = await startGatewayProcess(world.listOf('http'));
+      const slowly = ['-sS', '--limit-rate', '8M', '-x', `127.0.0.1:${gateway.port}`, `${world.http}/large`];
+      const child = Bun.spawn(['curl', ...slowly], { stdout: 'pipe' });
+      const pieces: Uint8Array[] = [];
+      for await (const piece of child.stdout) {
+        if (pieces.push(piece) === 1) process.kill(gateway.pid, signal);
+      }
+      expect([sha(Buffer.concat(pieces)), await gateway.ended()]).toEqual([sha(LARGE), 0]);
+      expect(gateway.stderr()).toEndWith('1 of 1 request answered\n');
+    },
+  );
+
   test('sends a POST once, and says so when the proxy fails after that', () =>
     over(['swallow'], async (proxy) => {
       expect(await through(proxy, '-i', '-d', 'x', `${world.http}/?swallowed`)).toMatch(

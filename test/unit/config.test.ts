@@ -38,6 +38,9 @@ describe('parseConfig', () => {
       expect(parseConfig({ WEBHOOK_SECRET })).toMatchObject({ WEBHOOK_SECRET });
     for (const WEBHOOK_SECRET of ['whsec_short', 'whsec_this-is-no-base64-but-it-is-quite-long', 'short']) {
       expect(Object.keys(faultsOf({ WEBHOOK_SECRET }))).toEqual(['WEBHOOK_SECRET']);
+      // It is invalid, and not missing.
+      const both = faultsOf({ WEBHOOK_SECRET, WEBHOOK_URLS: 'https://a.example/' });
+      expect(both.WEBHOOK_SECRET).toStartWith('must be whsec_');
     }
   });
 

@@ -163,6 +163,17 @@ test.each(['country-de', 'source-empty'])(
   },
 );
 
+test('a proxy is as anonymous as it is for requests sent like this one', async () => {
+  const { gateway, ask, first } = await startWorld();
+  const dead = unknownUpstream({ ...first, ip: '127.0.0.1', port: 9 });
+  gateway.engine.set({ ...unknownUpstream(first), anonymity: { tunnel: 'elite', plain: 'transparent' } });
+  gateway.engine.set({ ...dead, anonymity: { tunnel: 'anonymous', plain: 'elite' } });
+  expect(statusLine(await ask(undefined, 'anonymity-transparent'))).toContain('200');
+  expect(statusLine(await ask(undefined, 'anonymity-elite'))).toContain('502');
+  const tunnelled = await ask('CONNECT a.example:443 HTTP/1.1', 'anonymity-transparent');
+  expect(statusLine(tunnelled)).toContain('503 None of the 2');
+});
+
 test('a tunnel is refused, not opened, if the exit that its session is locked to opens none, or has left', async () => {
   const { gateway, ask, first } = await startWorld();
   const exit = { ...unknownUpstream(first), proven: true };

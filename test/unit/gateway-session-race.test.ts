@@ -346,7 +346,7 @@ test('an account keeps its sessions and its last exits, however many sessions an
   expect(sessions.find('flood', '0')).toBeUndefined();
 });
 
-test('exits that were used before the clock was set back do not count as used just now', () => {
+test('an exit counts as used for a while after it has served, also if the clock is set back', () => {
   let now = 1e12;
   const journal = new Journal(() => now);
   const asked = {
@@ -357,6 +357,9 @@ test('exits that were used before the clock was set back do not count as used ju
   const admission = { account: { id: 'me' }, session: null } as unknown as Asked['admission'];
   const result = { outcome: 'served', ms: 1, tries: 1, member: { upstream: upstream('b') } } as const;
   journal.note({ ...asked, admission }, result);
+  // What took a request and returned nothing has served nobody.
+  const other = { upstream: { ...upstream('c'), exitIp: '192.0.2.9' } };
+  journal.note({ ...asked, admission }, { ...result, outcome: 'no_answer', member: other });
   expect(journal.exitsUsed()).toBe(1);
   now -= 3_600_000;
   expect(journal.exitsUsed()).toBe(0);

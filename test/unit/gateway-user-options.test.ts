@@ -62,7 +62,7 @@ test('no option of the client takes one of the port as its value', () => {
 
 test.each([
   ...words`
-    me-country me-country-us. me-not-germany me-source-strange me-source-mine.strange me-source-
+    me-country me-country-us. me-country-eu me-not-qq me-not-germany me-source-strange me-source-mine.strange me-source-
   `,
   `me-source-${'free.'.repeat(9)}mine`,
   ...words`

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
-import { followPool } from '../../src/gateway/follow-pool.ts';
-import { exitOf, type Upstream } from '../../src/gateway/upstream.ts';
+import { exitOf } from '../../src/gateway/upstream.ts';
 import { formatLogin, loginOf, partsOf } from '../../src/proxy/login.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
+import { followed } from '../support/gateway/followed.ts';
 import { createPool, draft, failed, passed } from '../support/pool/pool.ts';
 import { endedAfterEach } from '../support/shared.ts';
 
@@ -94,32 +94,13 @@ test('a login that was corrected has its turn in the same pass', async () => {
   expect((await pool.only())[0]).toMatchObject({ login: 'me:right', status: 'alive' });
 });
 
-/** Returns the upstreams that a gateway makes of the pool, by key. */
-async function followed(pool: Awaited<ReturnType<typeof createPool>>): Promise<Map<string, Upstream>> {
-  const upstreams = new Map<string, Upstream>();
-  const follower = followPool({
-    store: pool.store,
-    engine: { set: (upstream) => void upstreams.set(upstream.key, upstream) },
-    report: async () => {},
-    paid: { alive: () => [], version: () => 0, doubt() {} },
-    filling: async () => false,
-    monotonic: () => 0,
-    onError(error) {
-      throw error;
-    },
-  });
-  follower.start();
-  await follower.stop();
-  return upstreams;
-}
-
 test('the gateway gets the login of each proxy in the pool', async () => {
   const pool = await openPool();
   await pool.store.save([
     draft(OWN, pool.clock.now(), { login: 'me:secret' }),
     draft('socks5://192.0.2.2:80', pool.clock.now()),
   ]);
-  const logins = [...(await followed(pool))].map(([key, { login }]) => [
+  const logins = [...(await followed(pool.store))].map(([key, { login }]) => [
     key.replace(/#\w{16}$/, '#hash'),
     login,
   ]);
@@ -138,7 +119,7 @@ test('an exit counts only if the proxy cannot have made up the page that named i
     draft('socks5://192.0.2.2:80', now, { ...claims, proof: 'tls' }),
     draft('http://192.0.2.3:80', now, { ...claims, proof: 'signed' }),
   ]);
-  const exits = [...(await followed(pool))].map(([key, upstream]) => [key, exitOf(upstream)]);
+  const exits = [...(await followed(pool.store))].map(([key, upstream]) => [key, exitOf(upstream)]);
   expect(Object.fromEntries(exits)).toEqual({
     'http://192.0.2.1:80': '192.0.2.1',
     'socks5://192.0.2.2:80': '192.0.2.99',

@@ -35,10 +35,10 @@ def check(name, fact):
     done.append(name)
 
 
-def refused(work):
+def refused(work, kind=PicpoolError):
     try:
         work()
-    except PicpoolError as error:
+    except kind as error:
         return error
     raise AssertionError("nothing was refused")
 
@@ -57,6 +57,7 @@ def sync_client():
         ids = {proxy["id"] for proxy in picpool.proxies(status="dead")}
         check("every proxy over pages", len(ids) == stats["total"] - stats["alive"] > 500)
         few = picpool.some_proxies(3, protocol=["socks4", "socks5"], sort="response_time")
+        check("a limit is not ignored", "some_proxies" in str(refused(lambda: next(picpool.proxies(limit=3)), TypeError)))
         check("filters", len(few) == 3 and all(one["protocol"].startswith("socks") for one in few))
         check("one proxy", picpool.proxy(few[0]["id"])["ip"] == few[0]["ip"] and few[0]["ip"] in proxy_url(few[0]))
         error = refused(lambda: picpool.some_proxies(-1))
@@ -278,6 +279,8 @@ def with_gateway():
     with a_gateway() as (port, sessions, told):
         rotation = GatewayRotation(Picpool(f"http://127.0.0.1:{port}"), gateway_url("127.0.0.1", port, session="mine"))
         check("gateway: a session of one's own", rotation.next().session == "mine")
+        bare = GatewayRotation(None, f"http://Session-mine:t@127.0.0.1:{port}").next()
+        check("gateway: a session without a name in front", (bare.session, bare.url) == ("mine", f"http://Session-mine:t@127.0.0.1:{port}"))
         with PooledSession(Picpool(f"http://127.0.0.1:{port}"), gateway=gateway_url("127.0.0.1", port)) as session:
             check("gateway: what changes something is sent once", session.post("http://site.test/").status_code == 403)
         check("gateway: and its ban is reported", len(sessions) == 1 and told[0][1] is None)

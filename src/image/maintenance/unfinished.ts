@@ -39,21 +39,9 @@ interface Business {
  * this process dies, what was decided is done and what happened is told, later and by any copy of the server; after
  * the death of a process possibly twice.
  */
-export interface Unfinished {
-  /**
-   * Runs the work, which calls `done` for each image once everything has followed. If its outcome is unclear, the rest
-   * is finished later, and the error is thrown on.
-   */
-  during<T>(
-    kind: Kind,
-    images: readonly ImageRecord[],
-    work: (done: (image: ImageRecord) => void) => Promise<T>,
-  ): Promise<T>;
-  /** Finishes what has failed: at once if possible, otherwise later. Never rejects. */
-  settle(kind: Kind, image: ImageRecord): Promise<void>;
-  /** Finishes what can be finished. Call it every few seconds. Never rejects. */
-  finish(): Promise<void>;
-}
+export type Unfinished = ReturnType<typeof createUnfinished>;
+
+type Work<T> = (done: (image: ImageRecord) => void) => Promise<T>;
 
 interface UnfinishedOptions {
   images: Pick<ImageStore, 'get' | 'remove'>;
@@ -69,7 +57,7 @@ interface UnfinishedOptions {
   log: Log;
 }
 
-export function createUnfinished(options: UnfinishedOptions): Unfinished {
+export function createUnfinished(options: UnfinishedOptions) {
   const { images, state, reviews, records, onRemoved, onChanged, removeFiles, random, now, log } = options;
   /** Begun by this process and not ended. */
   const running = new Set<string>();
@@ -141,7 +129,11 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
   }
 
   return {
-    async during(kind, some, work) {
+    /**
+     * Runs the work, which calls `done` for each image once everything has followed. If its outcome is unclear, the rest
+     * is finished later, and the error is thrown on.
+     */
+    async during<T>(kind: Kind, some: readonly ImageRecord[], work: Work<T>): Promise<T> {
       const key = newKey();
       const business: Business = { kind, at: now(), images: [...some] };
       running.add(key);
@@ -161,7 +153,8 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
       }
     },
 
-    async settle(kind, image) {
+    /** Finishes what has failed: at once if possible, otherwise later. Never rejects. */
+    async settle(kind: Kind, image: ImageRecord) {
       const key = newKey();
       const business: Business = { kind, at: now(), images: [image] };
       open.set(key, business);
@@ -170,6 +163,7 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
       await finishBusiness(key, business).catch(() => {});
     },
 
+    /** Finishes what can be finished. Call it every few seconds. Never rejects. */
     async finish() {
       for (const key of unnoted) {
         const business = open.get(key);

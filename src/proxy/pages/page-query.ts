@@ -4,8 +4,8 @@ import type { Said } from '../../errors.ts';
 import { ruleOf } from '../../http/errors.ts';
 import { misspelt } from '../../lib/nearest.ts';
 import { coerceText, oneOf, several } from '../../lib/schema.ts';
-import { countryNamed, countrySpelledLike, isCountryCode } from '../pool/country-code.ts';
-import { type ProxyRecord, SORTS, type Sort, UNKNOWN_COUNTRY } from '../proxy.ts';
+import { countryNamed, countrySpelledLike, isFilterCode } from '../pool/country-code.ts';
+import { type ProxyRecord, SORTS, type Sort } from '../proxy.ts';
 import { type ListQuery, listQuery } from '../queries.ts';
 import { CHART_RANGES, type ChartRange } from './pool-chart.ts';
 
@@ -174,7 +174,7 @@ function takeCountries(field: string, value: string): Taken {
   const codes: string[] = [];
   for (const word of value.split(',').filter((one) => one.trim() !== '')) {
     const upper = word.trim().toUpperCase();
-    const code = isCountryCode(upper) || upper === UNKNOWN_COUNTRY ? upper : countryNamed(word);
+    const code = isFilterCode(upper) ? upper : countryNamed(word);
     if (code === undefined) return { problem: { meant: countrySpelledLike(word) } };
     codes.push(code);
   }

@@ -1,4 +1,5 @@
 import { nearest } from '../../lib/nearest.ts';
+import { UNKNOWN_COUNTRY } from '../proxy.ts';
 
 /** ISO 3166-1 alpha-2, and `XK` (Kosovo), which both lists and databases use. */
 const CODES = new Set(
@@ -20,6 +21,9 @@ const CODES = new Set(
 export function isCountryCode(text: string): boolean {
   return CODES.has(text);
 }
+
+/** Reports whether a filter may name it: the code of a country, or the one for an unknown country. */
+export const isFilterCode = (code: string) => isCountryCode(code) || code === UNKNOWN_COUNTRY;
 
 /** Languages in which names of countries are accepted. */
 const NAMING = ['en', 'zh-CN'];

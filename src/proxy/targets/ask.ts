@@ -14,17 +14,6 @@ export interface Expected {
   without?: readonly string[] | undefined;
 }
 
-/**
- * Requests a URL through a proxy. Resolves with whether the answer is as expected, or with `null` if there was none. Never
- * rejects.
- */
-export type AskThrough = (
-  proxy: Dialled,
-  url: string,
-  expected: Expected,
-  signal?: AbortSignal,
-) => Promise<boolean | null>;
-
 interface AskerOptions {
   timeoutMs: number;
   /** PEM of certificate authorities to trust in addition to the built-in ones. */
@@ -32,23 +21,22 @@ interface AskerOptions {
   monotonic: () => number;
 }
 
-export interface Asker {
-  ask: AskThrough;
-  /** Ends all requests. */
-  close(): void;
-}
-
 /** How much of a body is read for a text. */
 const READ_BYTES = 64 * 1024;
 const PLAIN = 'Accept-Encoding: identity\r\n';
 
 /** Creates an asker that uses one connection for each request, follows no redirects, and reads a body only for texts. */
-export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions): Asker {
+export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions) {
   const dialler = createDialler({ timeoutMs, monotonic });
   const secureContext = lazySecureContext(ca);
 
   return {
-    async ask(proxy, url, { statuses, contains = [], without = [] }, signal) {
+    /**
+     * Requests a URL through a proxy. Resolves with whether the answer is as expected, or with `null` if there was none.
+     * Never rejects.
+     */
+    async ask(proxy: Dialled, url: string, expected: Expected, signal?: AbortSignal) {
+      const { statuses, contains = [], without = [] } = expected;
       const named = targetOf(url);
       // SOCKS4 needs no name for a literal address.
       const target = { ...named, address: canonicalAddress(named.host) };
@@ -65,9 +53,12 @@ export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions): Asker {
         !without.some((text) => body.includes(text))
       );
     },
+    /** Ends all requests. */
     close: dialler.close,
   };
 }
+
+export type Asker = ReturnType<typeof createAsker>;
 
 /** A target that the operator has configured. Proxies are tried with it from time to time. */
 export interface NamedTarget extends Expected {

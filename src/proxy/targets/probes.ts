@@ -3,7 +3,7 @@ import type { StateStore } from '../../lib/state.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
 import { type Dialled, UNFORGEABLE } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
-import type { AskThrough, NamedTarget } from './ask.ts';
+import type { Asker, NamedTarget } from './ask.ts';
 import { proxyKeyOf, siteOf } from './site.ts';
 import type { Sites } from './sites.ts';
 
@@ -13,7 +13,7 @@ export interface ProbesOptions {
   state: Pick<StateStore, 'get' | 'set'>;
   locks: Locks;
   sites: Pick<Sites, 'observe'>;
-  ask: AskThrough;
+  ask: Asker['ask'];
   /** Returns false while failures mean nothing, because our own network, or what monitors it, is down. */
   mayAsk: () => boolean;
   /** Ms since 1970. */

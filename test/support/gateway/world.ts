@@ -94,16 +94,21 @@ export async function startGatewayProcess(
     reject(new Error(`the gateway ended before it listened: ${stderr}`));
   })();
   const port = await promise;
+  /** Resolves with the exit code. */
+  const ended = async () => {
+    const code = await child.exited;
+    await reading;
+    return code;
+  };
   return {
     port,
     pid: child.pid,
     stderr: () => stderr,
+    ended,
     /** Ends it with SIGTERM; answers the exit code. */
-    async stop() {
+    stop() {
       child.kill('SIGTERM');
-      const code = await child.exited;
-      await reading;
-      return code;
+      return ended();
     },
   };
 }

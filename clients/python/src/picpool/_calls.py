@@ -163,6 +163,9 @@ def gateway_report_call(what: Mapping[str, Any], token: Optional[str]) -> Call:
 
 
 def proxies_page(filter: Mapping[str, Any], **more: Any) -> Call:
+    given = sorted(filter.keys() & more.keys())
+    if given:
+        raise TypeError(f"{given[0]} does not filter: some_proxies(count, offset=0) returns a part of the list.")
     return Call("GET", "/api/v1/proxies", params={**filter, **more}, must_have=("proxies",))
 
 

@@ -108,7 +108,7 @@ class GatewayRotation(_Leases):
         self._password = unquote(parts.password or "none")
         self._place = (parts.scheme, parts.netloc.rpartition("@")[2])
         words = self._user.split("-")
-        names = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "session"]
+        names = [words[at + 1] for at, word in enumerate(words[:-1]) if word.lower() == "session"]
         self._session: Optional[str] = names[-1] if names else None
 
     def next(self) -> Lease:
