@@ -2,14 +2,19 @@ import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import postgres from 'postgres';
+import { systemClock } from '../../src/lib/clock.ts';
+import { within } from '../../src/lib/deadline.ts';
 import { createSemaphore } from '../../src/lib/semaphore.ts';
 import type { Server } from '../servers.ts';
+import { isFromServer } from './errors.ts';
 import type { PostgresAddress } from './url.ts';
 
 const CONNECT_TIMEOUT_S = 2;
 /** Maximum pause before reconnecting, in s. */
 const MOST_PAUSE_S = 0.5;
-const CLOSE_TIMEOUT_S = 1;
+const CLOSE_TIMEOUT_MS = 1000;
+/** After an error, a connection ends within this time. */
+const SETTLE_MS = 5;
 
 /** Returns 8-byte integers as numbers, because all of picpool's are safe. */
 const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
@@ -22,11 +27,17 @@ const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
 export async function createPool(address: PostgresAddress & { prepare: boolean }, server: Server) {
   const { user, password, passwordFile, database, rootCertificates, tls, connections, prepare } = address;
   const sockets = new Set<Socket>();
+  const inTurn = createSemaphore({ maxRunning: connections });
   let dropped = false;
+
+  /** Throws an error after which a statement is sent over other connections. */
+  function requireKept(): void {
+    if (dropped) throw Object.assign(new Error('the connections were dropped'), { code: 'CONNECT_TIMEOUT' });
+  }
 
   function dial(): Socket {
     // The driver also dials after its end, for what waited then: a connection that nobody would close.
-    if (dropped) throw Object.assign(new Error('the connections were dropped'), { code: 'CONNECT_TIMEOUT' });
+    requireKept();
     const { host, port } = server;
     const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
     sockets.add(socket);
@@ -74,13 +85,22 @@ export async function createPool(address: PostgresAddress & { prepare: boolean }
   return {
     sql,
     /** Runs a statement or transaction as soon as a connection is free. */
-    inTurn: createSemaphore({ maxRunning: connections }),
+    inTurn: <T>(work: () => Promise<T>) =>
+      inTurn(async () => {
+        requireKept();
+        return await work().catch(async (error: unknown) => {
+          // The driver never answers what it is given between the error and the end of a connection.
+          if (!isFromServer(error)) await systemClock.sleep(SETTLE_MS);
+          throw error;
+        });
+      }),
     /** How many calls use it. */
     calls: 0,
     drop,
-    /** Ends the connections gracefully: pending statements are answered, unless that takes longer than a second. */
+    /** Ends the connections gracefully: what runs or waits is answered, unless that takes longer than a second. */
     async close(): Promise<void> {
-      await sql.end({ timeout: CLOSE_TIMEOUT_S }).catch(() => {});
+      const ended = inTurn(async () => {}).then(() => sql.end());
+      await within(CLOSE_TIMEOUT_MS, ended).catch(() => {});
       drop();
     },
   };

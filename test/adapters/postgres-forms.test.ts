@@ -20,7 +20,7 @@ import { startRelay } from '../support/servers/relay.ts';
 import { shared, sharedFolder } from '../support/shared.ts';
 import { startPgBouncer } from '../support/stores/pgbouncer.ts';
 import { withSchema } from '../support/stores/postgres.ts';
-import { startTlsPostgres } from '../support/stores/postgres-server.ts';
+import { startPostgres, startTlsPostgres } from '../support/stores/postgres-server.ts';
 import { drafts, image } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
@@ -133,6 +133,33 @@ test('statements that no connection was free for in time are never sent, and the
   } finally {
     await connection.close();
   }
+});
+
+test('writes that waited while the server was started again are sent to it', async () => {
+  const own = await startPostgres();
+  const connection = await openPostgres(`${own.url}?connections=1`);
+  try {
+    const running = connection.ask('safe', 'SELECT pg_sleep(0.5)');
+    const waiting = Array.from({ length: 50 }, () => connection.ask('never', 'SELECT 1 AS one'));
+    const ended = Promise.allSettled(waiting);
+    await own.kill();
+    await own.start();
+    await running;
+    // One or two may dial while it ends.
+    const sent = (await ended).filter(({ status }) => status === 'fulfilled');
+    expect(sent.length).toBeGreaterThan(45);
+  } finally {
+    await connection.close();
+    await own.stop();
+  }
+});
+
+test('what waits for a connection when they are closed is still answered', async () => {
+  const connection = await openPostgres(variant({ connections: '1' }));
+  const waiting = Array.from({ length: 8 }, () => connection.ask('never', 'SELECT 1 AS one'));
+  await Promise.resolve();
+  await connection.close();
+  expect((await Promise.all(waiting)).flat()).toEqual(waiting.map(() => ({ one: 1 })));
 });
 
 test('a connection that opens too late for its statement is kept', async () => {

@@ -49,10 +49,12 @@ const read = async (key: string, range?: { start: number; end: number }) => {
 
 const SMALL = new Uint8Array(3000).map((_, n) => n & 255);
 
-test('a clock that was years ahead, and is right again, lets no upload fail', async () => {
+test('a clock that was years ahead, and is right again, lets no call fail', async () => {
   change = (answer) => answer;
   const store = blobs();
   for (const ms of [0, 3e11, 0]) {
+    setSystemTime(Date.now() + ms);
+    await store.stat('dated').finally(() => setSystemTime());
     setSystemTime(Date.now() + ms);
     await put('dated', SMALL, store).finally(() => setSystemTime());
   }
