@@ -127,7 +127,7 @@ test('options that do not exist keep the server from starting', async () => {
     () => 'started',
     (error: unknown) => String(error),
   );
-  expect(fault).toMatch(/GATEWAY_LISTEN.*country in the user name must be two letters/);
+  expect(fault).toMatch(/GATEWAY_LISTEN.*country in the user name must be the two-letter code/);
 });
 
 test(
