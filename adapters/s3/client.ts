@@ -2,7 +2,7 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { FetchHttpHandler } from '@smithy/fetch-http-handler';
 import { within } from '../../src/lib/deadline.ts';
 import type { Credentials } from '../adapter.ts';
-import { isRefused, translate } from './errors.ts';
+import { mayBeSkewed, translate } from './errors.ts';
 import type { S3Address } from './url.ts';
 
 /** Time limit of one attempt, until the head of the answer has arrived. */
@@ -52,7 +52,7 @@ export async function limited<T>(
   const limits = { abortSignal: ending.signal, requestTimeout: TRY_MS + bodyMs };
   // The SDK learns the server's time from this answer, but does not repeat the call if our clock is right again. HEAD names no fault.
   const called = call(limits).catch((error) => {
-    if (error?.name !== 'RequestTimeTooSkewed' && !isRefused(error)) throw error;
+    if (!mayBeSkewed(error)) throw error;
     return call(limits);
   });
   try {

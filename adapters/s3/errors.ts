@@ -22,6 +22,13 @@ export function isRefused(error: unknown): boolean {
   return statusOf(error) === 403 && /^(AccessDenied|Forbidden|403|Unknown\w*)$/.test((error as Error).name);
 }
 
+/** Reports whether the clock may be wrong: the server says so, or names no fault. */
+export function mayBeSkewed(error: unknown): boolean {
+  return (
+    statusOf(error) === 403 && /^(RequestTimeTooSkewed|Forbidden|403|Unknown\w*)$/.test((error as Error).name)
+  );
+}
+
 /** Returns the status of the server's answer; 0 if there was none. */
 export function statusOf(error: unknown): number {
   return error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 0) : 0;

@@ -151,10 +151,12 @@ export function statsView(
   limits: ImageLimits,
   abuseContact?: string,
 ): Static<typeof statsAnswer.schema> {
-  const { images, unlisted, bytes, formats } = summary;
   return {
-    ...{ images, protected: summary.protected, unlisted, bytes },
-    formats: Object.fromEntries(formats.map(({ format, count }) => [format, count])),
+    images: summary.images,
+    protected: summary.protected,
+    unlisted: summary.unlisted,
+    bytes: summary.bytes,
+    formats: Object.fromEntries(summary.formats.map(({ format, count }) => [format, count])),
     accepted_formats: acceptedFormats(limits.heic),
     output_formats: [...FORMATS],
     max_upload_bytes: limits.maxUploadBytes,
