@@ -1,6 +1,6 @@
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE';
 const REQUEST_HEADERS =
-  'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Image-Password, X-Delete-Token, X-Album-Token, ' +
+  'Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, X-Image-Password, X-Delete-Token, X-Album-Token, ' +
   'X-Request-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name';
 const ANSWER_HEADERS =
   'Content-Disposition, ETag, Location, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, ' +

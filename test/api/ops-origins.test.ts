@@ -31,7 +31,7 @@ describe('other origins', () => {
     expect(asked.headers.get('access-control-allow-methods')).toContain('DELETE');
   });
 
-  test('may send the headers that the JavaScript client sends, also when its events go on', async () => {
+  test('may send the headers that the JavaScript client sends, also when its events go on, and ask whether an answer has changed', async () => {
     const { headers } = await server.send('/api/refresh/events', preflight('https://app.example'));
     const allowed = headers.get('access-control-allow-headers')?.toLowerCase().split(/, ?/);
     for (const name of [
@@ -40,6 +40,7 @@ describe('other origins', () => {
       'x-image-password',
       'x-delete-token',
       'last-event-id',
+      'if-none-match',
     ])
       expect(allowed).toContain(name);
   });
