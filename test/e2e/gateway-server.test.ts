@@ -85,9 +85,10 @@ test('options in the name of the user choose among the proxies, and wrong ones a
   expect(await page('user-target-nowhere')).toContain('target in the user');
 });
 
-test('the page of the pool says how to use it', async () => {
-  const shown = await (await fetch(`${server.url}/proxies`)).text();
-  expect(shown).toContain(`curl -x http://localhost:${gateway.split(':')[1]} https://example.com/`);
+test('the page of the pool says how to use it, where only this machine can connect', async () => {
+  const { out } = await curl('-H', 'Host: pool.example.org', `${server.url}/proxies`);
+  expect(`${out}`).toContain(`curl -x http://localhost:${gateway.split(':')[1]} https://example.com/`);
+  expect(`${out}`).toContain('only programs on the machine of the server can connect');
 });
 
 test('what traffic and probes have shown orders the list by target, and is shown', async () => {
