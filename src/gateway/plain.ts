@@ -322,10 +322,9 @@ class Exchange implements Carrier, Served {
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
-    if (isCut) {
-      desk.meter.cut();
-      this.#lane.ended(member, place, true, answered);
-    } else if (blame) this.#lane.failed(member, blame);
+    if (isCut || (how === 'broken' && this.#answer !== null && desk.isEnding)) desk.meter.cut();
+    if (isCut) this.#lane.ended(member, place, true, answered);
+    else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
     if (how === 'done') this.#lane.ended(member, place, false, answered);
     if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
