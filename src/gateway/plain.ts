@@ -244,6 +244,8 @@ class Exchange implements Carrier, Served {
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
+    // A session stays with an exit whose error may be its own, until a check has shown that it is.
+    if (admission.session && PROXY_TROUBLE.has(answer.status)) lane.failed(member, 'server_error', false);
     this.#credit = () => {
       if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
       // What several exits got is the site's answer to everyone.

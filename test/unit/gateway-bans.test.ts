@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { connect, createServer } from 'node:net';
+import type { Failure, Upstream } from '../../src/gateway/upstream.ts';
 import { createBans } from '../../src/proxy/targets/bans.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { type Answer, ask, askSecurely, startBanningSite } from '../support/gateway/banning-site.ts';
@@ -69,6 +70,20 @@ describe('over plain http', () => {
     const before = world.site.seen.length;
     expect(await ask(world, { user, path: '/other' })).toMatchObject({ status: 451, exit });
     expect(world.site.seen.slice(before)).toEqual([exit]);
+  });
+
+  test('a session keeps an exit that answers with an error of a server, and has it checked', async () => {
+    const site = await startBanningSite(12, (_, path) => (path === '/' ? 200 : 502));
+    const doubted: string[] = [];
+    const limits = { onFailure: ({ ip }: Upstream, why: Failure) => void doubted.push(`${ip} ${why}`) };
+    const gateway = await startBareGateway({ tcp: bunTcp, proxies: site.proxies, limits });
+    closers.push(() => gateway.stop(), site.close);
+    const user = 'user-session-a:x';
+    const { exit } = await ask({ site, gateway }, { user });
+    expect(doubted).toEqual([]);
+    for (const path of ['/a', '/b'])
+      expect(await ask({ site, gateway }, { user, path })).toMatchObject({ status: 502, exit });
+    expect(doubted).toEqual([`${exit} server_error`, `${exit} server_error`]);
   });
 
   test('each answer says which exit it was', async () => {

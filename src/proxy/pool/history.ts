@@ -152,7 +152,9 @@ export function reportsOf({ reports }: { reports: string | null }, now = Number.
 }
 
 /** Failures that forge nothing. The gateway reports many, and witnesses are other people's servers. */
-const NOTHING_FORGED = new Set<string | null>(['unreachable', 'closed', 'cut', 'timeout', 'auth_required']);
+const NOTHING_FORGED = new Set<string | null>([
+  ...['unreachable', 'closed', 'cut', 'timeout', 'auth_required', 'server_error'],
+]);
 
 /** Reports whether a proxy, which may have been honest when it was proven, was reported since for what it forges. */
 export const isDoubted = (record: Pick<ProxyRecord, 'reports' | 'lastChecked'>): boolean =>
