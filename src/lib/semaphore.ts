@@ -4,15 +4,12 @@ import { AppError, type Said } from '../errors.ts';
 type Semaphore = <T>(task: () => Promise<T>) => Promise<T>;
 
 /** `limit`: how many may wait, and why others are rejected with `busy`. Default: any number may. */
-export function createSemaphore(
-  maxRunning: number,
-  limit?: { maxWaiting: number; message: Said },
-): Semaphore {
+export function createSemaphore(most: number, limit?: { maxWaiting: number; message: Said }): Semaphore {
   const waiting: (() => void)[] = [];
   let running = 0;
 
   return async (task) => {
-    if (running >= maxRunning) {
+    if (running >= most) {
       if (limit && waiting.length >= limit.maxWaiting)
         throw new AppError('busy', limit.message, { retryAfterMs: 2000 });
       await new Promise<void>((resolve) => waiting.push(resolve));

@@ -78,8 +78,6 @@ test('options in the name of the user choose among the proxies, and wrong ones a
   expect(tunnel.err).toContain('X-Picpool-Error: no_upstream');
   const socks = await curl('-x', `socks5h://user-country-aq:x@${gateway}`, world.page);
   expect([socks.code, socks.err]).toEqual([97, expect.stringContaining('(3)')]);
-  expect(await page('user-country-Germany')).toContain('country in the user');
-  expect(await page('user-colour-red')).toContain('"colour" is not an option');
   expect(await page('user-anonymity-elite')).toBe('a page');
   expect(await page('user-target-page')).toBe('a page');
   expect(await page('user-target-nowhere')).toContain('target in the user');
