@@ -27,7 +27,7 @@ const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
 export async function createPool(address: PostgresAddress & { prepare: boolean }, server: Server) {
   const { user, password, passwordFile, database, rootCertificates, tls, connections, prepare } = address;
   const sockets = new Set<Socket>();
-  const inTurn = createSemaphore({ maxRunning: connections });
+  const inTurn = createSemaphore(connections);
   let dropped = false;
 
   /** Throws an error after which a statement is sent over other connections. */

@@ -27,11 +27,13 @@ export function readRequest(head: Head): Ask {
     if (target === null) throw badRequest('CONNECT needs a host and a port, such as example.com:443.');
     return { target, login, request: null };
   }
-  if (!/^http:\/\//i.test(uri)) {
+  const scheme = /^([a-z]+):\/\//i.exec(uri)?.[1]?.toLowerCase();
+  if (scheme !== 'http')
     throw badRequest(
-      'This is a proxy: it accepts CONNECT and URLs that begin with http://. Set it as the proxy of your client.',
+      scheme === undefined
+        ? 'This is a proxy: it accepts CONNECT and URLs that begin with http://. Set it as the proxy of your client.'
+        : `What begins with ${scheme}:// needs a tunnel, which the client must ask for with CONNECT or SOCKS.`,
     );
-  }
   const request = plainRequest(head, { method, uri, old: minor === '0' });
   return { target: request.target, login, request };
 }

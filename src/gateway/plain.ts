@@ -244,6 +244,8 @@ class Exchange implements Carrier, Served {
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
+    // A session stays with an exit whose error may be its own, until a check has shown that it is.
+    if (admission.session && PROXY_TROUBLE.has(answer.status)) lane.failed(member, 'server_error', false);
     this.#credit = () => {
       if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
       // What several exits got is the site's answer to everyone.
@@ -322,10 +324,9 @@ class Exchange implements Carrier, Served {
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
-    if (isCut) {
-      desk.meter.cut();
-      this.#lane.ended(member, place, true, answered);
-    } else if (blame) this.#lane.failed(member, blame);
+    if (isCut || (how === 'broken' && this.#answer !== null && desk.isEnding)) desk.meter.cut();
+    if (isCut) this.#lane.ended(member, place, true, answered);
+    else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
     if (how === 'done') this.#lane.ended(member, place, false, answered);
     if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);

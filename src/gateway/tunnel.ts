@@ -178,7 +178,8 @@ export class Tunnel implements Served {
         const isBroken = endedBy === 'upstream';
         const patienceMs = endedBy === 'client' ? CUT_MS : Math.min(relay.patienceMs, idleMs);
         const isCut = isWithin && (isBroken || monotonic() - relay.cameAt >= patienceMs);
-        if (isProven ? isCut : hasFailed && isBroken) desk.meter.cut();
+        const isStopped = isWithin && endedBy === 'limit' && desk.isEnding;
+        if (isProven ? isCut || isStopped : hasFailed && isBroken) desk.meter.cut();
         if (!isProven) return;
         const since = isBroken ? monotonic() : relay.cameAt;
         lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });

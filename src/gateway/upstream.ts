@@ -58,6 +58,8 @@ export type Failure =
   | 'protocol_error'
   /** It sent its own answer instead of the target's. */
   | 'page'
+  /** It answered with an error that may be the target's. */
+  | 'server_error'
   /** The client did not trust that the answer came from the target. */
   | 'distrusted'
   | 'timeout';

@@ -19,10 +19,9 @@ export function isUnknownName(error: NodeJS.ErrnoException | undefined): boolean
  * One lookup by the system at a time: each occupies a thread until the name server answers, or for ten seconds, and
  * on a machine with two cores Bun has two threads for lookups and all files.
  */
-const oneAtATime = createSemaphore({
-  maxRunning: 1,
+const oneAtATime = createSemaphore(1, {
   maxWaiting: 1000,
-  fullMessage: inEnglish("Too many names are waiting for the system's resolver."),
+  message: inEnglish("Too many names are waiting for the system's resolver."),
 });
 
 /**

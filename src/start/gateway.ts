@@ -171,9 +171,10 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
   );
 }
 
-/** Returns what the page of the pool says of the gateway. */
+/** Returns what the page of the pool says of the gateway, which only this machine reaches unless it is closed. */
 function panelFor({ meter, port }: Gateway, context: RequestContext, closed: boolean): GatewayPanel {
-  return { place: `${new URL(context.origin).hostname}:${port}`, closed, ...meter.summary() };
+  const host = closed ? new URL(context.origin).hostname : 'localhost';
+  return { place: `${host}:${port}`, closed, ...meter.summary() };
 }
 
 /** @throws {ConfigError} for options of `GATEWAY_LISTEN` that do not exist. */

@@ -99,18 +99,22 @@ describe('picpool gateway', () => {
     ]);
   });
 
-  test.each(['SIGTERM', 'SIGINT'] as const)(
-    'delivers what it has begun before it ends by %s',
-    async (signal) => {
-      const gateway = await startGatewayProcess(world.listOf('http'));
-      const slowly = ['-sS', '--limit-rate', '8M', '-x', `127.0.0.1:${gateway.port}`, `${world.http}/large`];
-      const child = Bun.spawn(['curl', ...slowly], { stdout: 'pipe' });
+  test.each([
+    ['SIGTERM', 'http', '/large', '30s', 1],
+    ['SIGINT', 'http', '/large', '30s', 1],
+    ['SIGTERM', 'http', '/endless', '100ms', 0],
+    ['SIGTERM', 'https', '/endless', '100ms', 0],
+  ] as const)(
+    'ended by %s, delivers what it has begun over %s, %s, within %s: %i answered',
+    async (...row) => {
+      const [signal, kind, path, grace, count] = row;
+      const gateway = await startGatewayProcess(world.listOf('http'), [], { env: { SHUTDOWN_GRACE: grace } });
+      const slowly = ['--limit-rate', '8M', '-x', `127.0.0.1:${gateway.port}`, `${world[kind]}${path}`];
+      const child = Bun.spawn(['curl', '-sk', ...slowly], { stdout: 'pipe' });
       const pieces: Uint8Array[] = [];
-      for await (const piece of child.stdout) {
-        if (pieces.push(piece) === 1) process.kill(gateway.pid, signal);
-      }
-      expect([sha(Buffer.concat(pieces)), await gateway.ended()]).toEqual([sha(LARGE), 0]);
-      expect(gateway.stderr()).toEndWith('1 of 1 request answered\n');
+      for await (const piece of child.stdout) if (pieces.push(piece) === 1) process.kill(gateway.pid, signal);
+      expect([sha(Buffer.concat(pieces)) === sha(LARGE), await gateway.ended()]).toEqual([count === 1, 0]);
+      expect(gateway.stderr()).toEndWith(`picpool: ${count} of 1 request answered\n`);
     },
   );
 

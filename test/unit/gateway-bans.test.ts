@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { connect, createServer } from 'node:net';
+import type { Failure, Upstream } from '../../src/gateway/upstream.ts';
 import { createBans } from '../../src/proxy/targets/bans.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { type Answer, ask, askSecurely, startBanningSite } from '../support/gateway/banning-site.ts';
@@ -13,10 +14,10 @@ const closers = afterEachTest();
 async function startWorld(
   count: number,
   statusFor: (exit: string, path: string) => number,
-  withTokens = false,
+  options: Partial<Parameters<typeof startBareGateway>[0]> = {},
 ) {
   const site = await startBanningSite(count, statusFor);
-  const gateway = await startBareGateway({ tcp: bunTcp, proxies: site.proxies, withTokens });
+  const gateway = await startBareGateway({ tcp: bunTcp, proxies: site.proxies, ...options });
   closers.push(() => gateway.stop(), site.close);
   return { site, gateway };
 }
@@ -62,14 +63,22 @@ describe('over plain http', () => {
     expect(world.site.seen).toHaveLength(1);
   });
 
-  test('a session whose exit is refused keeps it, and gets the refusal', async () => {
-    const world = await startWorld(12, (_, path) => (path === '/' ? 200 : 451));
-    const user = 'user-session-a:x';
-    const { exit } = await ask(world, { user });
-    const before = world.site.seen.length;
-    expect(await ask(world, { user, path: '/other' })).toMatchObject({ status: 451, exit });
-    expect(world.site.seen.slice(before)).toEqual([exit]);
-  });
+  test.each([
+    [451, []],
+    [502, ['server_error']],
+  ])(
+    'a session keeps an exit that gets %i, and has it checked if that may be its own',
+    async (status, why) => {
+      const doubts: string[] = [];
+      const limits = { onFailure: (_: Upstream, failure: Failure) => void doubts.push(failure) };
+      const world = await startWorld(12, (_, path) => (path === '/' ? 200 : status), { limits });
+      const user = 'user-session-a:x';
+      const { exit } = await ask(world, { user });
+      const before = world.site.seen.length;
+      expect(await ask(world, { user, path: '/other' })).toMatchObject({ status, exit });
+      expect([world.site.seen.slice(before), doubts]).toEqual([[exit], why]);
+    },
+  );
 
   test('each answer says which exit it was', async () => {
     const world = await startWorld(5, () => 200);
@@ -84,7 +93,7 @@ describe('a report', () => {
   const two = { id: 'two', speaksForAll: false };
 
   test('counts for its account alone until another account says the same', async () => {
-    const { gateway } = await startWorld(5, () => 200, true);
+    const { gateway } = await startWorld(5, () => 200, { withTokens: true });
     const exit = '127.41.0.1';
     const isOut = (witness: typeof one) => gateway.engine.bans.at(witness, site)?.(exit) ?? false;
     expect(gateway.report(one, { ...failed, exit })).toMatchObject({ counted: true, for_all: false });
@@ -95,7 +104,7 @@ describe('a report', () => {
   });
 
   test('moves its session, unless that is locked, and one about an exit that it has left does not count', async () => {
-    const world = await startWorld(20, () => 200, true);
+    const world = await startWorld(20, () => 200, { withTokens: true });
     const name = 'user-session-a:one';
     const { exit } = await ask(world, { user: name });
     expect(world.gateway.report(one, { ...failed, session: 'a', exit })).toMatchObject({ exit, moved: true });

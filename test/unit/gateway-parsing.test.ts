@@ -57,6 +57,12 @@ describe('the head of a request', () => {
     expect(() => readRequest(headOf(text))).toThrow();
   });
 
+  test.each(['ws', 'https'])('of %s needs a tunnel, as a client is told that asks for none', (scheme) => {
+    expect(() => readRequest(headOf(`GET ${scheme}://a.example/ HTTP/1.1\r\n\r\n`))).toThrow(
+      `${scheme}:// needs a tunnel`,
+    );
+  });
+
   test('has the login of Basic authentication', () => {
     const ask = readRequest(
       headOf('CONNECT a.example:443 HTTP/1.1\r\nProxy-Authorization: Basic YTpiOmM=\r\n\r\n'),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { observe, recentChecks } from '../../src/proxy/pool/history.ts';
+import { isDoubted, observe, recentChecks } from '../../src/proxy/pool/history.ts';
 import { type CheckResult, PROOFS, type Proof, type ProxyRecord } from '../../src/proxy/proxy.ts';
 import { failed, passed, undecided } from '../support/pool/pool.ts';
 import { createRandom } from '../support/random.ts';
@@ -76,6 +76,13 @@ describe('the history of a proxy', () => {
       exitIp: '192.0.2.200',
       country: 'DE',
     });
+  });
+
+  test('knows no report that is later than its last check, whatever the clock was when it was written', () => {
+    const reports = JSON.stringify([{ at: 9 * HOUR, ok: false, target: null, error: 'page' }]);
+    const record = { ...after([passed], HOUR), reports };
+    const draft = observe({ endpoint, record, source: 'a' }, passed, 2 * HOUR, countryOf);
+    expect([record, draft].map((one) => one && isDoubted(one))).toEqual([true, false]);
   });
 
   test('is not changed by an inconclusive check', () => {

@@ -168,7 +168,8 @@ function throughProxy(picpool: Reporter, proxy: PoolProxy, target: string): Way 
 function throughGateway(picpool: Reporter, gateway: URL, target: string): Way {
   const user = decodeURIComponent(gateway.username) || 'user';
   const token = decodeURIComponent(gateway.password);
-  const known = /(?:^|-)session-(\w+)/i.exec(user)?.[1];
+  // Of several, the last one counts.
+  const known = [...user.matchAll(/(?:^|-)session-(\w+)/gi)].at(-1)?.[1];
   const session = known ?? crypto.randomUUID().replaceAll('-', '');
   gateway.username = encodeURIComponent(known === undefined ? `${user}-session-${session}` : user);
   gateway.password ||= 'none';

@@ -116,9 +116,10 @@ async function withBans(picpool, { check, isBan, throughPool }) {
   const ban = { session: first, target: 'site.test', ok: false, error: 'status 403' };
   check('a ban is reported to the gateway', JSON.stringify(told) === JSON.stringify([[ban, 'secret']]));
   asked.length = 0;
-  const named = 'http://Session-mine:secret@gate.test:8899';
+  const named = 'http://Session-other-session-mine:secret@gate.test:8899';
   await throughPool(noted, 'http://site.test/', send, { gateway: named });
   check("a session of one's own", asked.length === 2 && asked.every((proxy) => proxy === named));
+  check('of several sessions, the last one counts', told.at(-1)?.[0].session === 'mine');
 }
 
 /** Proxies that answer themselves, and redirects. */

@@ -18,10 +18,9 @@ const MAX_WAITING = 32;
 
 /** Hashes passwords with scrypt, a few at a time. `costLog2`: 1 more doubles the time and memory of a new hash. */
 export function createPasswordHasher(random: RandomBytes, { costLog2 = COST_LOG2 } = {}) {
-  const semaphore = createSemaphore({
-    maxRunning: MAX_RUNNING,
+  const semaphore = createSemaphore(MAX_RUNNING, {
     maxWaiting: MAX_WAITING,
-    fullMessage: 'Too many passwords are being checked; try again in a moment.',
+    message: 'Too many passwords are being checked; try again in a moment.',
   });
   return {
     /** Returns a salted hash with its parameters: `scrypt$15$8$1$<salt>$<hash>`. Rejects with `busy` under a flood. */

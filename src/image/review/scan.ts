@@ -50,10 +50,9 @@ const scanAnswer = Type.Object({
 /** Asks the operator's own service about a picture before it is stored. */
 export function createScanner(options: ScannerOptions) {
   const { url, send, timeoutMs, onFailure, fetch, sign, codec, folder, clock, log } = options;
-  const inTurn = createSemaphore({
-    maxRunning: AT_ONCE,
+  const inTurn = createSemaphore(AT_ONCE, {
     maxWaiting: MAX_WAITING,
-    fullMessage: inEnglish('Too many pictures are waiting to be scanned.'),
+    message: inEnglish('Too many pictures are waiting to be scanned.'),
   });
 
   /** When the last request was sent that timed out, and when the last answer came. */

@@ -45,10 +45,9 @@ const MOST_AT_ONCE = 200;
 export function createSingleChecks(options: SingleCheckOptions) {
   const { get, recorder, checker, blind, countryOf, signal, onError, countTarget } = options;
   const started = new Map<number, Promise<void>>();
-  const bounded = createSemaphore({
-    maxRunning: MOST_AT_ONCE,
+  const bounded = createSemaphore(MOST_AT_ONCE, {
     maxWaiting: 0,
-    fullMessage: inEnglish('Too many tests are running.'),
+    message: inEnglish('Too many tests are running.'),
   });
 
   async function check(endpoint: Dialled): Promise<Exclude<CheckResult, { verdict: 'unknown' }>> {

@@ -73,5 +73,5 @@ export function gatewayUse(site: Site, panel: GatewayPanel): Html {
 <header class="section-head"><h2 id="gateway-title">${proxies.gateway}</h2></header>
 <p>${proxies.gatewayMeans}${figures}</p>
 ${lines.map(([label, text], index) => snippet(site, `gateway-${index}`, label, text))}
-<p>${proxies.gatewayNotes} <code>${USER_EXAMPLE}</code>.${closed && ` ${proxies.gatewayTokens}`}</p></section>`;
+<p>${proxies.gatewayNotes} <code>${USER_EXAMPLE}</code>. ${closed ? proxies.gatewayTokens : proxies.gatewayLocal}</p></section>`;
 }

@@ -70,7 +70,7 @@ export function observe(
     ...uptimeAfter(record, passed, now),
     proof,
     tampering: passed ? result.tampering.join(' ') : (record?.tampering ?? null),
-    reports: record?.reports ?? null,
+    reports: record?.reports ? JSON.stringify(reportsOf(record, now)) : null,
     // The login of a known proxy changes with its list, not with a check, which may have begun before.
     login: record ? record.login : (endpoint.login ?? null),
     recent: withCheck(record?.recent ?? NO_CHECKS, passed),
@@ -145,13 +145,16 @@ interface Report {
 const MOST = 20;
 const LONGEST_ERROR = 200;
 
-/** Returns the reports of a record, oldest first. */
-export function reportsOf({ reports }: { reports: string | null }): Report[] {
-  return reports === null ? [] : (JSON.parse(reports) as Report[]);
+/** Returns the reports of a record, oldest first, none of them later than `now`: a clock that was ahead may have written some. */
+export function reportsOf({ reports }: { reports: string | null }, now = Number.POSITIVE_INFINITY): Report[] {
+  const all = reports === null ? [] : (JSON.parse(reports) as Report[]);
+  return all.map((report) => ({ ...report, at: Math.min(report.at, now) }));
 }
 
 /** Failures that forge nothing. The gateway reports many, and witnesses are other people's servers. */
-const NOTHING_FORGED = new Set<string | null>(['unreachable', 'closed', 'cut', 'timeout', 'auth_required']);
+const NOTHING_FORGED = new Set<string | null>([
+  ...['unreachable', 'closed', 'cut', 'timeout', 'auth_required', 'server_error'],
+]);
 
 /** Reports whether a proxy, which may have been honest when it was proven, was reported since for what it forges. */
 export const isDoubted = (record: Pick<ProxyRecord, 'reports' | 'lastChecked'>): boolean =>

@@ -16,12 +16,7 @@ export interface BareOptions {
   proxies: readonly string[];
   /** Whether they have passed a check. Default: true. */
   proven?: boolean;
-  limits?: Partial<
-    Pick<
-      GatewayOptions,
-      'strict' | 'idleMs' | 'lifetimeMs' | 'timeoutMs' | 'tries' | 'connections' | 'random' | 'filling'
-    >
-  >;
+  limits?: Partial<GatewayOptions>;
   /** Connections of one user. */
   each?: number;
   /** In ms. Default: the clock of the process. */
@@ -66,6 +61,7 @@ export async function startBareGateway(options: BareOptions) {
     strict: false,
     retry: true,
     random: Math.random,
+    onFailure: () => {},
     ...limits,
     monotonic,
     meter: {
@@ -77,7 +73,6 @@ export async function startBareGateway(options: BareOptions) {
       opened: () => void open++,
       closed: () => --open === 0 && onEmpty(),
     },
-    onFailure: () => {},
     admit: createAdmit({
       isOpen: () => !withTokens,
       verify: options.verify ?? (async (token) => ({ id: token, rate: null, quota: null })),

@@ -7,7 +7,7 @@ import { cliCommand, cliEnvironment } from '../servers/cli.ts';
 import type { RuntimeName } from '../servers/server-process.ts';
 import { type FarmRole, startGatewayFarm } from './farm.ts';
 
-/** What both targets answer on `/`, and 8 MB on `/large`. */
+/** What both targets answer on `/`, and 8 MB on `/large`; on `/endless`, its beginning without end. */
 export const TARGET_PAGE = 'the page of the target\n';
 export const LARGE = Buffer.alloc(8 * 1024 * 1024, 'picpool gateway ');
 export const sha = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
@@ -24,6 +24,8 @@ export async function startGatewayWorld() {
     const { pathname, search } = new URL(request.url);
     seen.set(`${request.method} ${search}`, (seen.get(`${request.method} ${search}`) ?? 0) + 1);
     if (pathname === '/large') return new Response(LARGE);
+    if (pathname === '/endless')
+      return new Response(new ReadableStream({ pull: (to) => to.enqueue(LARGE.subarray(0, 65_536)) }));
     if (pathname === '/echo') return new Response(await request.arrayBuffer());
     if (pathname === '/headers') return Response.json(Object.fromEntries(request.headers));
     if (pathname === '/broken') return new Response('out of order', { status: 503 });

@@ -221,4 +221,5 @@ export const proxies = {
   gatewayNotes:
     'Each connection, and over plain HTTP each request, uses the exit that the site has not seen for longest. Put options in the user name, such as',
   gatewayTokens: 'The operator issues tokens.',
+  gatewayLocal: 'While there are no tokens, only programs on the machine of the server can connect.',
 };

@@ -216,4 +216,5 @@ export const proxies: Words['proxies'] = {
     `启动以来 ${requests} 个请求成功 ${share}，95% 的耗时低于 ${ms} 毫秒。`,
   gatewayNotes: '每个连接（明文 HTTP 则是每个请求）使用该网站最久没有见过的出口。选项写在用户名里，例如',
   gatewayTokens: '令牌由本服务器的管理员发放。',
+  gatewayLocal: '没有令牌时，只有服务器本机上的程序能连接网关。',
 };
