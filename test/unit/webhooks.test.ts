@@ -158,15 +158,30 @@ describe('a message', () => {
     expect(received.map(({ body }) => JSON.parse(body).data.id)).toEqual(['a', 'b']);
   });
 
+  test('is sent when the server stops, in order, unless its receiver fails then as well', async () => {
+    const [back, down] = [receiver(500), receiver(500, 500)];
+    const { promise: waiting, resolve } = Promise.withResolvers<void>();
+    let failures = 0;
+    const log = () => void (++failures === 2 && resolve());
+    const { send, stop, deliveries } = sender([back.url, down.url], { log });
+    for (const n of [1, 2, 3]) send('image.removed', { n });
+    await waiting;
+    await stop();
+    expect(back.received.map(({ body }) => JSON.parse(body).data.n)).toEqual([1, 1, 2, 3]);
+    expect([down.received.length, deliveries]).toEqual([2, Array(3).fill('delivered')]);
+  });
+
   test('is dropped when a thousand wait, which are counted when the server stops', async () => {
     const lost: unknown[] = [];
     const never: SafeFetch = (_, { signal }) =>
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
     const log: Log = (...[, , facts]) => void lost.push(plainFacts(facts).count);
-    const { send, stop, deliveries } = sender(['http://192.0.2.1/'], { fetch: never, log });
+    const { send, stop, deliveries, clock } = sender(['http://192.0.2.1/'], { fetch: never, log });
     for (let count = 0; count < 1002; count++) send('image.stored', {});
     expect(deliveries).toEqual(['dropped', 'dropped']);
-    await stop();
+    const stopped = stop();
+    await clock.advance(2000);
+    await stopped;
     expect(lost).toEqual([1000]);
   });
 });
