@@ -35,8 +35,6 @@ export interface WebhooksOptions {
 /** Maximum number of messages waiting for one URL: some 500 KB. */
 const MAX_WAITING = 1000;
 const TIMEOUT_MS = 10_000;
-/** Maximum size of the answer, which nobody reads. */
-const MAX_BYTES = 64 * 1024;
 /** Pauses before the second and later attempts: about 13 minutes in all. */
 const WAITS_MS = [1000, 5000, 30_000, 120_000, 600_000];
 /** How long a server that stops goes on sending what waits. */
@@ -105,7 +103,7 @@ export function createWebhooks(options: WebhooksOptions) {
   ): Promise<{ reason: string; final: boolean } | null> {
     try {
       const headers = signedHeaders(secret, { id, timeMs: clock.now(), body });
-      const limits = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal };
+      const limits = { timeoutMs: TIMEOUT_MS, maxBytes: 0, signal };
       const { status, discard } = await fetch(url, { headers, body, ...limits });
       discard();
       if (status >= 200 && status < 300) return null;
@@ -144,9 +142,7 @@ export function createWebhooks(options: WebhooksOptions) {
     async stop(): Promise<void> {
       closing.abort();
       const works = Promise.all(targets.map(({ work }) => work));
-      const drained = new AbortController();
-      await Promise.race([works, clock.sleep(LAST_MS, drained.signal).catch(() => {})]);
-      drained.abort();
+      await Promise.race([works, clock.sleep(LAST_MS, signal).catch(() => {})]);
       stopping.abort(new Error('the server is stopping'));
       await works;
       const lost = targets.reduce((sum, { waiting }) => sum + waiting.length, 0);
