@@ -32,8 +32,8 @@ export interface WebhooksOptions {
   onDelivery?: (delivery: Delivery) => void;
 }
 
-/** Maximum number of messages waiting for one URL: some 500 KB. */
-const MAX_WAITING = 1000;
+/** Maximum number of messages waiting for one URL, some 8 MB: a cleanup removes thousands of images in a second. */
+const MAX_WAITING = 10_000;
 const TIMEOUT_MS = 10_000;
 /** Pauses before the second and later attempts: about 13 minutes in all. */
 const WAITS_MS = [1000, 5000, 30_000, 120_000, 600_000];

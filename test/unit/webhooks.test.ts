@@ -170,18 +170,18 @@ describe('a message', () => {
     expect([down.received.length, deliveries]).toEqual([2, Array(3).fill('delivered')]);
   });
 
-  test('is dropped when a thousand wait, which are counted when the server stops', async () => {
+  test('is dropped when ten thousand wait, which are counted when the server stops', async () => {
     const lost: unknown[] = [];
     const never: SafeFetch = (_, { signal }) =>
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
     const log: Log = (...[, , facts]) => void lost.push(plainFacts(facts).count);
     const { send, stop, deliveries, clock } = sender(['http://192.0.2.1/'], { fetch: never, log });
-    for (let count = 0; count < 1002; count++) send('image.stored', {});
+    for (let count = 0; count < 10_002; count++) send('image.stored', {});
     expect(deliveries).toEqual(['dropped', 'dropped']);
     const stopped = stop();
     await clock.advance(2000);
     await stopped;
-    expect(lost).toEqual([1000]);
+    expect(lost).toEqual([10_000]);
   });
 });
 
