@@ -73,8 +73,7 @@ export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs:
       await within(graceMs, Promise.allSettled([...draining, server.drain()])).catch(() => {});
       await server.close();
       await within(JOBS_MS, Promise.all(features.map((feature) => feature.stop()))).catch(() => {});
-      await within(JOBS_MS, Promise.all([audit.stop(), usage.stop()])).catch(() => {});
-      await webhooks?.stop();
+      await within(JOBS_MS, Promise.all([audit.stop(), usage.stop(), webhooks?.stop()])).catch(() => {});
       await stores.close();
     },
   };

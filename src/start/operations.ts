@@ -13,7 +13,7 @@ import { describeProcess } from '../lib/process-metrics.ts';
 import type { RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import { createBlocks } from '../moderation/blocks.ts';
 import { VERSION } from '../version.ts';
-import type { Webhooks } from '../webhooks/webhooks.ts';
+import type { Delivery, Webhooks } from '../webhooks/webhooks.ts';
 import { openAudit } from './audit.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
@@ -77,6 +77,8 @@ async function openWebhooks(config: Config, metrics: Metrics, log: Log): Promise
   const deliveries = metrics.counter('picpool_webhook_deliveries_total', 'Webhook messages by outcome.', [
     'outcome',
   ]);
+  // A series that begins with a loss has not grown, for an alert.
+  for (const outcome of ['delivered', 'failed', 'dropped'] satisfies Delivery[]) deliveries(outcome);
   return createWebhooks({
     urls,
     secret,

@@ -32,13 +32,13 @@ export interface WebhooksOptions {
   onDelivery?: (delivery: Delivery) => void;
 }
 
-/** Maximum number of messages waiting for one URL: some 500 KB. */
-const MAX_WAITING = 1000;
+/** Maximum number of messages waiting for one URL, some 8 MB: a cleanup removes thousands of images in a second. */
+const MAX_WAITING = 10_000;
 const TIMEOUT_MS = 10_000;
-/** Maximum size of the answer, which nobody reads. */
-const MAX_BYTES = 64 * 1024;
 /** Pauses before the second and later attempts: about 13 minutes in all. */
 const WAITS_MS = [1000, 5000, 30_000, 120_000, 600_000];
+/** How long a server that stops goes on sending what waits. */
+const LAST_MS = 2000;
 
 interface Message {
   id: string;
@@ -57,6 +57,9 @@ interface Target {
 
 export function createWebhooks(options: WebhooksOptions) {
   const { urls, secret, fetch, clock, newId, random, log, onDelivery } = options;
+  /** Ends pauses: what waits is tried once more. */
+  const closing = new AbortController();
+  /** Ends everything. */
   const stopping = new AbortController();
   const { signal } = stopping;
   const targets = urls.map((url): Target => ({ url, waiting: [], work: null }));
@@ -64,32 +67,33 @@ export function createWebhooks(options: WebhooksOptions) {
   async function deliverAll(target: Target): Promise<void> {
     const { url, waiting } = target;
     for (let message = waiting[0]; message && !signal.aborted; message = waiting[0]) {
-      const delivered = await deliver(url, message);
-      if (signal.aborted && !delivered) return;
+      const delivery = await deliver(url, message);
+      if (delivery === null) return;
       waiting.shift();
-      if (signal.aborted) return;
-      onDelivery?.(delivered ? 'delivered' : 'failed');
+      onDelivery?.(delivery);
       message.onEnd();
     }
     // Not after the promise has resolved: a message that comes in between would wait for the next one.
     target.work = null;
   }
 
-  async function deliver(url: string, message: Message): Promise<boolean> {
+  /** Returns `null` if the server stops before the message has an end. */
+  async function deliver(url: string, message: Message): Promise<Delivery | null> {
     for (const waitMs of [...WAITS_MS, null]) {
       const fault = await attempt(url, message);
-      if (fault === null) return true;
-      if (signal.aborted) return false;
+      if (fault === null) return 'delivered';
+      if (signal.aborted) return null;
       const facts = { event: message.type, id: message.id, host: new URL(url).host, error: fault.reason };
       if (fault.final || waitMs === null) {
         log('error', 'webhook not delivered', facts);
-        return false;
+        break;
       }
+      if (closing.signal.aborted) return null;
       log('warn', 'webhook failed; will be tried again', facts);
       // Randomised, so that many senders do not retry at the same time.
-      await clock.sleep(waitMs * (0.75 + random() / 2), signal).catch(() => {});
+      await clock.sleep(waitMs * (0.75 + random() / 2), closing.signal).catch(() => {});
     }
-    return false;
+    return 'failed';
   }
 
   /** Returns `null` if it was accepted; `final` if another attempt would be useless. */
@@ -99,7 +103,7 @@ export function createWebhooks(options: WebhooksOptions) {
   ): Promise<{ reason: string; final: boolean } | null> {
     try {
       const headers = signedHeaders(secret, { id, timeMs: clock.now(), body });
-      const limits = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal };
+      const limits = { timeoutMs: TIMEOUT_MS, maxBytes: 0, signal };
       const { status, discard } = await fetch(url, { headers, body, ...limits });
       discard();
       if (status >= 200 && status < 300) return null;
@@ -134,10 +138,13 @@ export function createWebhooks(options: WebhooksOptions) {
       }
     },
 
-    /** Stops. Undelivered events are lost. Idempotent. */
+    /** Stops. What waits is sent once more, for two seconds at most; the rest is lost. Idempotent. */
     async stop(): Promise<void> {
+      closing.abort();
+      const works = Promise.all(targets.map(({ work }) => work));
+      await Promise.race([works, clock.sleep(LAST_MS, signal).catch(() => {})]);
       stopping.abort(new Error('the server is stopping'));
-      await Promise.all(targets.map(({ work }) => work));
+      await works;
       const lost = targets.reduce((sum, { waiting }) => sum + waiting.length, 0);
       if (lost > 0) log('warn', 'webhooks not delivered before the server stopped', { count: lost });
     },

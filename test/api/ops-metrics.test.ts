@@ -66,6 +66,7 @@ describe('the numbers', () => {
     expect(numberOf('picpool_images{format="webp"}')).toBe(2);
     expect(numberOf('picpool_limited_total{limit="report"}')).toBe(1);
     expect(numberOf('picpool_limited_total{limit="upload"}')).toBe(1);
+    expect(numberOf('picpool_webhook_deliveries_total{outcome="failed"}')).toBe(0);
     expect(numberOf('picpool_checks_total{protocol="http",result="unknown"}')).toBe(1);
     expect(numberOf('picpool_refreshes_total{result="judge_down"}')).toBe(1);
     expect(numberOf('picpool_judge_up{judge="http://127.0.0.1:9"}')).toBe(0);

@@ -51,7 +51,7 @@ async function impatient(): Promise<string> {
   const rules = await readFile('examples/prometheus/alerts.yml', 'utf8');
   return rules
     .replace(/for: \d+[mh]/g, 'for: 0s')
-    .replace(/\[\d+m\]/g, '[10s]')
+    .replace(/\[\d+[mh]\]/g, '[10s]')
     .replaceAll('3 * 3600', '6');
 }
 

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import type { Log } from '../../src/lib/logger.ts';
@@ -101,8 +100,8 @@ describe('a message', () => {
     expect(headers.get('content-type')).toBe('application/json');
     expect(headers.get('webhook-id')).toBe('message-1');
     expect(Math.abs(Number(timestamp) - clock.now() / 1000)).toBeLessThan(60);
-    const right = createHmac('sha256', SECRET).update(`message-1.${timestamp}.${body}`).digest('base64');
-    expect(headers.get('webhook-signature')).toBe(`v1,${right}`);
+    const signed = signedHeaders(SECRET, { id: 'message-1', timeMs: Number(timestamp) * 1000, body });
+    expect(headers.get('webhook-signature')).toBe(signed['webhook-signature'] ?? '');
   });
 
   test.each([
@@ -158,16 +157,31 @@ describe('a message', () => {
     expect(received.map(({ body }) => JSON.parse(body).data.id)).toEqual(['a', 'b']);
   });
 
-  test('is dropped when a thousand wait, which are counted when the server stops', async () => {
+  test('is sent when the server stops, in order, unless its receiver fails then as well', async () => {
+    const [back, down] = [receiver(500), receiver(500, 500)];
+    const { promise: waiting, resolve } = Promise.withResolvers<void>();
+    let failures = 0;
+    const log = () => void (++failures === 2 && resolve());
+    const { send, stop, deliveries } = sender([back.url, down.url], { log });
+    for (const n of [1, 2, 3]) send('image.removed', { n });
+    await waiting;
+    await stop();
+    expect(back.received.map(({ body }) => JSON.parse(body).data.n)).toEqual([1, 1, 2, 3]);
+    expect([down.received.length, deliveries]).toEqual([2, Array(3).fill('delivered')]);
+  });
+
+  test('is dropped when ten thousand wait, which are counted when the server stops', async () => {
     const lost: unknown[] = [];
     const never: SafeFetch = (_, { signal }) =>
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
     const log: Log = (...[, , facts]) => void lost.push(plainFacts(facts).count);
-    const { send, stop, deliveries } = sender(['http://192.0.2.1/'], { fetch: never, log });
-    for (let count = 0; count < 1002; count++) send('image.stored', {});
+    const { send, stop, deliveries, clock } = sender(['http://192.0.2.1/'], { fetch: never, log });
+    for (let count = 0; count < 10_002; count++) send('image.stored', {});
     expect(deliveries).toEqual(['dropped', 'dropped']);
-    await stop();
-    expect(lost).toEqual([1000]);
+    const stopped = stop();
+    await clock.advance(2000);
+    await stopped;
+    expect(lost).toEqual([10_000]);
   });
 });
 

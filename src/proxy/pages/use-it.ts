@@ -41,7 +41,7 @@ export function listUse(site: Site, api: string, filter: Partial<ListQuery>): Ht
   curl -sf -m 15 -x "$proxy" ${target} && break
 done
 `;
-  return codeBlock(site, 'code-curl', site.words.proxies.formats.curl, code);
+  return codeBlock(site, 'code-curl', 'curl', code);
 }
 
 /** Renders how to send requests through the pool without choosing proxies. */
@@ -52,16 +52,16 @@ export function gatewayUse(site: Site, panel: GatewayPanel): Html {
   const login = closed ? 'user:TOKEN@' : '';
   const url = `http://${login}${place}`;
   const lines: [string, string][] = [
-    [proxies.formats.curl, `curl -x ${url} https://example.com/`],
+    ['curl', `curl -x ${url} https://example.com/`],
     ['SOCKS', `curl -x socks5h://${login}${place} https://example.com/`],
     [
-      proxies.formats.python,
+      'Python (requests)',
       `requests.get('https://example.com/', proxies={'https': '${url}', 'http': '${url}'})`,
     ],
-    [proxies.formats.node, `fetch('https://example.com/', { dispatcher: new ProxyAgent('${url}') })`],
-    [proxies.formats.scrapy, `yield scrapy.Request('https://example.com/', meta={'proxy': '${url}'})`],
+    ['Node.js (undici)', `fetch('https://example.com/', { dispatcher: new ProxyAgent('${url}') })`],
+    ['Scrapy', `yield scrapy.Request('https://example.com/', meta={'proxy': '${url}'})`],
     [
-      proxies.formats.playwright,
+      'Playwright',
       `playwright.chromium.launch(proxy={'server': 'http://${place}'${closed ? ", 'username': 'user', 'password': 'TOKEN'" : ''}})`,
     ],
   ];

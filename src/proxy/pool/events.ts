@@ -17,7 +17,8 @@ const RETRY_MS = 3_000;
  * Streams the refresh as server-sent events: its current state, then each change, for as long as the client
  * listens. An event contains the lists that changed since the event before. A client that reconnects with the
  * ID of an event gets nothing until there is news. A slow reader gets fewer events, but always the latest.
- * With `pool`, further events give the size of the pool when it changes. Ends when `signal` aborts.
+ * With `pool`, further events give the size of the pool when it changes, and to a client that reconnects. Ends when
+ * `signal` aborts.
  */
 export function refreshEvents(
   service: Pick<ProxyService, 'subscribe'>,
@@ -42,7 +43,7 @@ export function refreshEvents(
   let stats: object | null = null;
   const watch =
     pool &&
-    watchPool(pool, poolMs, (changed) => {
+    watchPool(pool, poolMs, lastId === null ? undefined : 'at the last event', (changed) => {
       stats = changed;
       wake();
     });
@@ -99,16 +100,16 @@ interface RefreshEventsOptions {
   onEnd: () => void;
 }
 
-/** Calls back with the statistics of the pool whenever they may have changed since this call. */
+/** Calls back with the statistics of the pool whenever they may have changed: since `told`, or else this call. */
 function watchPool(
   { version, stats }: Pick<ProxyService, 'version' | 'stats'>,
   everyMs: number,
+  told: string | undefined,
   tell: (stats: object) => void,
 ): Repetition {
-  let told: string | null = null;
   const look = async () => {
     const current = await version();
-    if (told !== null && current !== told) tell(await stats());
+    if (told !== undefined && current !== told) tell(await stats());
     told = current;
   };
   // Errors of the store are reported elsewhere.
