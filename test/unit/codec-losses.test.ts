@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import type { ConvertJob } from '../../src/codec/codec.ts';
 import { tableBytes } from '../../src/codec/convert/frames.ts';
+import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { startCodec } from '../support/codec/codec.ts';
 import { animation, photo, privatePhoto } from '../support/images/images.ts';
 import { gainMapJpeg, withCaption, withSegment } from '../support/images/jpeg-files.ts';
@@ -120,6 +121,23 @@ describe('no loss is silent', () => {
       const told = Buffer.concat([head, Buffer.from(text, 'latin1'), gif.subarray(head.length)]);
       expect((await bench.convert(told, { format: 'gif' })).removed).toEqual(['metadata']);
       expect(await warningsOf(told, { format: 'gif', stripExif: false })).toContain('metadata_dropped');
+    }
+  });
+
+  test('what a PNG tells behind its pixels is named as removed or lost', async () => {
+    const { exif } = await sharp(await privatePhoto('jpeg')).metadata();
+    const png = await sharp(await photo(64, 64))
+      .png()
+      .toBuffer();
+    const behind = (type: string, data: Buffer) =>
+      Buffer.concat([png.subarray(0, -12), ...writeChunk(type, data), png.subarray(-12)]);
+    const placed = behind('eXIf', exif?.subarray(6) ?? Buffer.alloc(0));
+    const texts = behind('tEXt', Buffer.from('Author\0me'));
+    expect((await bench.convert(placed)).removed).toEqual(['location', 'metadata']);
+    expect((await bench.convert(texts)).removed).toEqual(['metadata']);
+    for (const file of [placed, texts]) {
+      const { exif: taken, warnings } = await bench.convert(file, { format: 'jpeg', stripExif: false });
+      expect([taken, warnings.map(({ code }) => code)]).toEqual([null, ['metadata_dropped']]);
     }
   });
 

@@ -151,6 +151,51 @@ describe('animation', () => {
     expect(result).toMatchObject({ width: 24, height: 16, frames: 3 });
   });
 
+  test.each([2, 8])(
+    'what a GIF with %i bits a colour clears or never draws is transparent, as in browsers',
+    async (bits) => {
+      const [red, green, blue, clear] = [
+        [255, 0, 0, 255],
+        [0, 255, 0, 255],
+        [0, 0, 255, 255],
+        [0, 0, 0, 0],
+      ];
+      const colours = Buffer.alloc(3 * 2 ** bits);
+      colours.set([255, 0, 0, 0, 255, 0, 0, 0, 255]);
+      const frame = (left: number, pixels: number[], control: number[]) => {
+        const codes = [2 ** bits, ...pixels, 2 ** bits + 1].map((code) =>
+          code.toString(2).padStart(bits + 1, '0'),
+        );
+        const hex = BigInt(`0b${codes.reverse().join('')}`).toString(16);
+        const data = Buffer.from(hex.padStart(2 * Math.ceil(hex.length / 2), '0'), 'hex').reverse();
+        const area = [0x2c, left, 0, 0, 0, pixels.length, 0, 1, 0, 0];
+        return Buffer.from([...control, ...area, bits, data.length, ...data, 0]);
+      };
+      const seen = async (...frames: Buffer[]) => {
+        const screen = [2, 0, 1, 0, 0x80 | (bits - 1), 0, 0];
+        const file = Buffer.concat([
+          Buffer.from('GIF89a'),
+          Buffer.from([...screen, ...colours]),
+          ...frames,
+          Buffer.from(';'),
+        ]);
+        // Kept as it is, sharp would show it as wrongly as before.
+        const made = await bench.convert(file, { format: 'png' });
+        const { bytes } = await bench.convert(made.bytes, { format: 'gif' });
+        const pixels = await sharp(bytes, { animated: true }).ensureAlpha().raw().toBuffer();
+        return Array.from({ length: pixels.length / 4 }, (_, at) => [...pixels.subarray(4 * at, 4 * at + 4)]);
+      };
+      const [keeps, clears] = [1, 2].map((disposal) => [0x21, 0xf9, 4, disposal << 2, 9, 0, 0, 0]) as [
+        number[],
+        number[],
+      ];
+      const moving = await seen(frame(0, [0, 0], keeps), frame(0, [1], clears), frame(1, [2], keeps));
+      expect(moving).toEqual([red, red, green, red, clear, blue]);
+      expect(await seen(frame(1, [1], []))).toEqual([clear, green]);
+      expect(await seen(frame(0, [1], keeps), frame(1, [2], keeps))).toEqual([green, clear, green, blue]);
+    },
+  );
+
   test('equal frames that the encoder merges are not counted', async () => {
     const frame = await quarters().png().toBuffer();
     const bytes = await sharp([frame, frame, frame], { join: { animated: true } })

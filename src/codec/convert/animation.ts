@@ -20,7 +20,8 @@ export interface Decoded {
   isOpaque?: boolean;
   /** Bytes of its pixels in a TIFF that packs them without loss. */
   packed?: number;
-  frames: number;
+  /** If sharp does not count them itself. */
+  frames?: number;
   animation: Animation | null;
 }
 

@@ -96,8 +96,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     throw storageFull(cause, 'There is no space left to convert the image.');
   });
   const { exif, ...others } = await sharp(data, INPUT).metadata();
-  // libvips does not read EXIF of TIFF, but writes some of its own.
-  const told = { ...others, ...(exif && source.kind !== 'tiff' && { exif }) };
+  const told = { ...others, ...(exif && source.readsExif && { exif }) };
   const taken = !job.stripExif && told.exif && source.header.exif ? takenWith(source.header.exif) : null;
   return {
     format,
@@ -186,7 +185,7 @@ async function keptAs(
   const { orientation = 1 } = source.header;
   const isWhole = scale === 1 && source.complete && (animated || source.frames === 1) && orientation === 1;
   // Many viewers do not read the colours of a picture that our own code has to draw.
-  const isUsual = typeof source.input === 'string' || job.format === 'auto';
+  const isUsual = typeof source.input === 'string' || source.kind === 'gif' || job.format === 'auto';
   const mayStay = isWhole && isUsual && format === kindOf(source) && (job.stripExif || isPlain(source));
   const pixels = source.upright.width * source.upright.height;
   const asked = { format, frames: animated ? source.frames : 1, keepsExif: !job.stripExif, pixels };
@@ -240,8 +239,8 @@ async function convertWhole(
   };
 }
 
-/** In ms. Animated PNG holds longer ones. */
-const MAX_DELAY = 65_535;
+/** Of a delay in ms, and of how often an animation plays. Animated PNG holds more. */
+const MOST = 65_535;
 
 /** Handles animations that sharp cannot read or write, from all their frames. */
 async function convertFrames(
@@ -261,7 +260,7 @@ async function convertFrames(
           }),
           {
             ...encodingOf(source, plan),
-            motion: { delay: delay.map((ms) => Math.min(MAX_DELAY, ms)), loop },
+            motion: { delay: delay.map((ms) => Math.min(MOST, ms)), loop: Math.min(MOST, loop) },
           },
         ).toBuffer();
   const quality = plan.format === 'webp' && !plan.lossless ? (plan.quality ?? ENCODERS.webp.drawing) : null;

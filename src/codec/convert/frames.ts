@@ -9,8 +9,6 @@ interface Frames {
   count: number;
   /** False if the file ends before its end mark. Always true for formats whose decoders refuse such files. */
   complete: boolean;
-  /** Whether a GIF has comments or XMP, which sharp does not read. */
-  texts?: boolean;
 }
 
 /**
@@ -22,8 +20,8 @@ export async function countFrames(path: string, kind: Header['kind'], most: numb
   if (!walk) return { count: 1, complete: true };
   const file = await open(path, 'r');
   try {
-    const { count, ...others } = await walk(createWindow(file), most);
-    return { count: Math.max(1, count), ...others };
+    const { count, complete } = await walk(createWindow(file), most);
+    return { count: Math.max(1, count), complete };
   } finally {
     await file.close();
   }
@@ -56,21 +54,14 @@ async function gifFrames({ buffer, find, load }: Window, most: number): Promise<
   const byte = async (at: number) => buffer[find(at, 1) ?? (await load(at, 1)) ?? CHUNK_BYTES];
   let at = 13 + tableBytes((await byte(10)) ?? 0);
   let count = 0;
-  let texts = false;
   while (count < most) {
     const place = find(at, 1) ?? (await load(at, 1));
     const label = place === undefined ? undefined : buffer[place];
     if (label === 0x2c) {
       count++;
       at += 10 + tableBytes((await byte(at + 9)) ?? 0) + 1;
-    } else if (label === 0x21) {
-      const head = find(at, 6) ?? (await load(at, 6)) ?? CHUNK_BYTES;
-      // A comment, or an application's block whose name begins like `XMP Data`.
-      texts ||=
-        buffer[head + 1] === 0xfe ||
-        (buffer[head + 1] === 0xff && buffer.toString('latin1', head + 3, head + 6) === 'XMP');
-      at += 2;
-    } else return { count, complete: label !== undefined, texts };
+    } else if (label === 0x21) at += 2;
+    else return { count, complete: label !== undefined };
     for (;;) {
       const block = find(at, 1) ?? (await load(at, 1));
       const size = block === undefined ? 0 : (buffer[block] ?? 0);
@@ -78,7 +69,7 @@ async function gifFrames({ buffer, find, load }: Window, most: number): Promise<
       if (size === 0) break;
     }
   }
-  return { count, complete: true, texts };
+  return { count, complete: true };
 }
 
 /** Returns the size of the colour table that packed fields announce, in bytes. */

@@ -4,15 +4,17 @@ import { parseApng } from '../decoders/apng.ts';
 import { animationOf } from '../decoders/apng-frames.ts';
 import { decodeAvis } from '../decoders/avis.ts';
 import { decodeBmp, iconAsPng } from '../decoders/bmp.ts';
+import { orNothing } from '../decoders/bytes.ts';
 import { heicAsPng } from '../decoders/heic.ts';
 import { parseHeif, readHeifParts } from '../decoders/heif-boxes.ts';
 import { type Parts, readJpegParts } from '../decoders/jpeg-parts.ts';
 import { decodeJxl } from '../decoders/jxl.ts';
 import { writePng } from '../decoders/png.ts';
-import { readPngCicp } from '../decoders/png-chunks.ts';
+import { readPngCicp, toldBehind } from '../decoders/png-chunks.ts';
 import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
+import { hasTexts, withClearing } from '../kept/gif.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import { type Animation, type Decoded, UNREAD } from './animation.ts';
 import { countFrames } from './frames.ts';
@@ -26,8 +28,10 @@ export interface Source {
   bytes: number;
   /** What sharp decodes: the file itself, or the output of another decoder. */
   input: string | Buffer;
-  /** sharp's metadata of that input; for HEIC, of the file. */
+  /** sharp's metadata of that input; for HEIC, of the file. With what the file tells besides. */
   header: Metadata;
+  /** Whether sharp reads EXIF from that input. Without any, it writes some of its own. */
+  readsExif: boolean;
   /** Frames of the animation, or pictures in the file. */
   frames: number;
   moves: boolean;
@@ -58,11 +62,20 @@ const stillOf = (still: Buffer): Decoded => ({ still, frames: 1, animation: null
 
 type Decode = (file: Buffer, limits: InputLimits, sharp: SharpConstructor) => Decoded | Promise<Decoded>;
 
-/** Those decoders. Each checks the limits before it allocates memory for the pixels. */
+/** Those decoders, and readers of what sharp does not see. Each checks the limits before it allocates memory for the pixels. */
 const DECODERS = new Map<Header['kind'], Decode>([
   ['bmp', (file, limits) => stillOf(writePng({ ...decodeBmp(file, limits), level: 1 }))],
   ['ico', (file, limits) => stillOf(iconAsPng(file, limits))],
+  [
+    'gif',
+    (file, { maxFrames }) => {
+      const still = orNothing(() => withClearing(file, maxFrames));
+      const texts = orNothing(() => hasTexts(file));
+      return { ...(still && { still }), ...(texts && { told: { comments: [UNREAD] } }), animation: null };
+    },
+  ],
   ['jxl', decodeJxl],
+  ['png', (file) => ({ told: toldBehind(file), animation: null })],
   ['tiff', decodeTiff],
 ]);
 
@@ -80,7 +93,7 @@ export async function openSource(
   const decode = read?.moves ? decodeAvis : DECODERS.get(kind);
   const decoded = decode && (await decoding(kind, async () => decode(await readFile(path), limits, sharp)));
   const input = decoded?.still ?? path;
-  const heif = decoded?.still && read ? { ...parseHeif(decoded.still), sequence: decoded.frames } : read;
+  const heif = decoded?.still && read ? { ...parseHeif(decoded.still), sequence: decoded.frames ?? 0 } : read;
   const header = await decoding(kind, () => sharp(input, INPUT).metadata()).catch((error) => {
     throw !decoded && heif?.sequence
       ? new AppError('not_an_image', SEQUENCE_REFUSED, { cause: error })
@@ -90,7 +103,7 @@ export async function openSource(
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
 
   const { width, height, pages = 1 } = header;
-  const { count, complete, texts } = await countFrames(path, kind, limits.maxFrames + 1);
+  const { count, complete } = await countFrames(path, kind, limits.maxFrames + 1);
   const apng = kind === 'png' && count > 1 ? parseApng(await readFile(path)) : null;
   const animation = decoded?.animation ?? null;
   const moves = kind === 'gif' || kind === 'webp' || apng !== null || animation !== null;
@@ -115,7 +128,8 @@ export async function openSource(
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header: { ...header, ...decoded?.told, ...((texts || jpeg?.texts) && { comments: [UNREAD] }) },
+    header: { ...header, ...decoded?.told, ...(jpeg?.texts && { comments: [UNREAD] }) },
+    readsExif: header.exif !== undefined,
     frames,
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,

@@ -36,3 +36,14 @@ export function isAlpha(alpha: number, pixels: Uint8Array | Uint8ClampedArray): 
 
 /** Returns what decoders throw for a file that they cannot read; see `decoding`, which names its format. */
 export const damaged = () => new Error('The file is damaged or truncated.');
+
+/** Returns `null` for data that are broken. */
+export function orNothing<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    // An offset points outside the data.
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}

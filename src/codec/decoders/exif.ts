@@ -1,5 +1,5 @@
 import type { TakenWith } from '../../lib/taken-with.ts';
-import { integersOf } from './bytes.ts';
+import { integersOf, orNothing } from './bytes.ts';
 
 /** EXIF 2.32, section 4.6: tags of the first directory, the EXIF directory, and the GPS directory. */
 const MAKE = 0x010f;
@@ -118,14 +118,4 @@ function readerOf(exif: Buffer) {
       return value > 0 && Number.isFinite(value) ? Number(value.toPrecision(6)) : undefined;
     },
   };
-}
-
-function orNothing<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch (error) {
-    // An offset points outside the data.
-    if (error instanceof RangeError) return null;
-    throw error;
-  }
 }

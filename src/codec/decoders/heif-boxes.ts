@@ -1,4 +1,4 @@
-import { readHead } from './bytes.ts';
+import { orNothing, readHead } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
 /** What the boxes of a HEIF, HEIC or AVIF file say beyond what its decoder reports. */
@@ -24,12 +24,8 @@ const NONE: HeifParts = { cicp: null, narrowGrey: false, gainMap: false, sequenc
 
 /** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). Broken boxes count as missing. */
 export async function readHeifParts(path: string): Promise<HeifParts> {
-  try {
-    return parseHeif(await readHead(path, HEAD_BYTES));
-  } catch (error) {
-    if (error instanceof RangeError) return NONE;
-    throw error;
-  }
+  const head = await readHead(path, HEAD_BYTES);
+  return orNothing(() => parseHeif(head)) ?? NONE;
 }
 
 /** Reads the boxes at the beginning of a file. Throws a `RangeError` if they are broken. */

@@ -1,4 +1,6 @@
 import { crc32 } from 'node:zlib';
+import { UNREAD } from '../convert/animation.ts';
+import type { Metadata } from '../convert/sharp.ts';
 import { long, readHead } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
@@ -55,4 +57,16 @@ export async function readPngCicp(path: string, hasProfile: boolean): Promise<Ci
   }
   const isUsual = isNamed || !(gamma >= 0.5 && gamma <= 4) || Math.abs(gamma - USUAL_GAMMA) < 0.1;
   return isUsual ? null : { primaries: 1, transfer: 1, gamma };
+}
+
+/** Returns what a file tells behind its pixels, where ImageMagick writes it and neither sharp nor a browser looks. */
+export function toldBehind(file: Buffer): Pick<Metadata, 'exif' | 'comments'> {
+  const told: Pick<Metadata, 'exif' | 'comments'> = {};
+  let isBehind = false;
+  for (const { type, data } of chunksOf(file)) {
+    isBehind ||= type === 'IDAT';
+    if (isBehind && type === 'eXIf') told.exif = data;
+    if (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type)) told.comments = [UNREAD];
+  }
+  return told;
 }

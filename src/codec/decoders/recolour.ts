@@ -8,13 +8,13 @@ import { withMetadata } from './png.ts';
  */
 export async function recoloured(
   input: string | Buffer,
-  { depth, bitsPerSample, hasAlpha, exif }: Metadata,
+  { depth, bitsPerSample, hasAlpha, exif, icc }: Metadata,
   { cicp, narrow }: { cicp: Cicp | null; narrow: boolean },
   sharp: SharpConstructor,
 ): Promise<Buffer | null> {
-  if (!narrow && (cicp === null || isPlain(cicp))) return null;
-  const isDeep = depth === 'ushort';
   // If there is also a profile, the codes take precedence.
+  if (!narrow && (cicp === null || (isPlain(cicp) && !icc))) return null;
+  const isDeep = depth === 'ushort';
   const whole = sharp(input, INPUT).autoOrient().keepIccProfile();
   const stretched = narrow ? whole.linear(...stretch(bitsPerSample ?? 8, isDeep ? 65_535 : 255)) : whole;
   const opened = stretched.ensureAlpha();

@@ -1,62 +1,102 @@
 import { tableBytes } from '../convert/frames.ts';
 
 /** Blocks of GIF89a, sections 18 to 27. */
-const [IMAGE, EXTENSION, TRAILER, CONTROL, APPLICATION] = [0x2c, 0x21, 0x3b, 0xf9, 0xff];
+const [IMAGE, EXTENSION, TRAILER] = [0x2c, 0x21, 0x3b];
+const [CONTROL, COMMENT, APPLICATION] = [0xf9, 0xfe, 0xff];
 const MOST_CODES = 4096;
-const INTERLACED = 0x40;
-type Sides = [left: number, top: number, width: number, height: number];
+/** What happens to a frame before the next one. */
+const CLEARED = 2;
+type Area = [left: number, top: number, width: number, height: number];
 
-/** Returns header, colour tables, frames with their times, and loops. Colours without a pixel become black, missing pixels transparent. */
+/** Returns header, colour tables, frames with their times, and loops. Colours without a pixel become black. */
 export function bareGif(file: Buffer): Buffer | null {
   const table = Buffer.from(file.subarray(13, 13 + tableBytes(file.readUInt8(10))));
   const sides = [file.readUInt16LE(6), file.readUInt16LE(8)] as const;
   const parts = [Buffer.from('GIF89a'), file.subarray(6, 11), Buffer.alloc(2), table];
   const shared = new Set<number>();
-  let control: Buffer | null = null;
   let [loops, right, bottom] = [false, 0, 0];
-  for (let at = 13 + table.length; ; ) {
-    const label = file.readUInt8(at);
-    if (label === TRAILER) {
-      // Of some sizes of the screen, decoders believe only what frames cover.
-      if (right < sides[0] || bottom < sides[1] || !blacken(table, shared)) return null;
-      return Buffer.concat([...parts, Buffer.from([TRAILER])]);
-    }
-    if (label === EXTENSION) {
-      const { data, end } = blocksAt(file, at + 2);
-      const kind = file.readUInt8(at + 1);
-      if (kind === CONTROL && data.length === 4 && end - at === 8) control = file.subarray(at, end);
-      const isLoop =
-        kind === APPLICATION && /^(NETSCAPE2\.0|ANIMEXTS1\.0)\x01$/.test(data.toString('latin1', 0, 12));
-      if (isLoop && data.length === 14 && end - at === 19 && !loops) {
-        loops = true;
-        parts.push(file.subarray(at, end));
-      }
-      at = end;
-    } else if (label === IMAGE) {
-      const [left, top, width, height] = [1, 3, 5, 7].map((place) => file.readUInt16LE(at + place)) as Sides;
+  for (const { at, area, codesAt, end, control } of partsIn(file)) {
+    if (area) {
+      const [left, top, width, height] = area;
       // What is outside the screen is never seen.
       if (left + width > sides[0] || top + height > sides[1]) return null;
       [right, bottom] = [Math.max(right, left + width), Math.max(bottom, top + height)];
-      const start = at + 10 + tableBytes(file.readUInt8(at + 9));
-      const { data, end } = blocksAt(file, start + 1);
       const used = new Set<number>();
       // The transparent colour, which need not be in the table.
       const clear = control && control.readUInt8(3) & 1 ? control.readUInt8(6) : -1;
-      const codes = codesOf(data, file.readUInt8(start), width * height, used, clear);
+      const codes = codesOf(file, codesAt, width * height, used);
       if (codes === null) return null;
       used.delete(clear);
-      let head = Buffer.from(file.subarray(at, start + 1));
+      const head = Buffer.from(file.subarray(at, codesAt + 1));
       if (head.length === 11) for (const colour of used) shared.add(colour);
       else if (!blacken(head.subarray(10, -1), used)) return null;
-      // Without a single colour, a table of its own says nothing.
-      else if (used.size === 0 && table.length > 0) {
-        head = Buffer.concat([head.subarray(0, 10), head.subarray(-1)]);
-        head[9] = head.readUInt8(9) & INTERLACED;
-      }
       parts.push(...(control ? [control] : []), head, ...inBlocks(codes));
-      control = null;
-      at = end;
-    } else return null;
+    } else if (file[codesAt] === APPLICATION && end - at === 19 && !loops) {
+      loops = /^\x0b(NETSCAPE2\.0|ANIMEXTS1\.0)\x03\x01$/.test(file.toString('latin1', at + 2, at + 16));
+      if (loops) parts.push(file.subarray(at, end));
+    }
+  }
+  // Of some sizes of the screen, decoders believe only what frames cover.
+  if (right < sides[0] || bottom < sides[1] || !blacken(table, shared)) return null;
+  return Buffer.concat([...parts, Buffer.from([TRAILER])]);
+}
+
+/**
+ * Returns a GIF that its decoder shows as browsers do, or `null` if it does so already. Where nothing is drawn, or nothing any more, it shows
+ * a colour unless the frame has a transparent one; so such frames get one that no pixel has. Changes `file`.
+ */
+export function withClearing(file: Buffer, most: number): Buffer | null {
+  const screen = `0,0,${file.readUInt16LE(6)},${file.readUInt16LE(8)}`;
+  const frames = [
+    ...partsIn(file)
+      .filter(({ area }) => area)
+      .take(most),
+  ];
+  const flagsOf = (frame: (typeof frames)[number]) => frame.control?.[3] ?? 0;
+  const isOpen = (frame: (typeof frames)[number]) => flagsOf(frame) & 1 || `${frame.area}` !== screen;
+  let made: Buffer | null = null;
+  // The last first, because only the first one may come without a control extension.
+  for (const [index, frame] of [...frames.entries()].reverse()) {
+    const { at, area, codesAt, control } = frame;
+    const next = frames[index + 1];
+    const isCleared = next && isOpen(next) && ((flagsOf(frame) >> 2) & 7) === CLEARED;
+    if (!area || flagsOf(frame) & 1 || !(isCleared || (index === 0 && isOpen(frame)))) continue;
+    const used = new Set<number>();
+    if (file[codesAt] === 8 && !codesOf(file, codesAt, area[2] * area[3], used)) continue;
+    const colour = Array.from({ length: 256 }, (_, one) => one).findLast((one) => !used.has(one));
+    if (colour === undefined) continue;
+    const own = control ?? Buffer.from([EXTENSION, CONTROL, 4, 0, 0, 0, 0, 0]);
+    [own[3], own[6]] = [own.readUInt8(3) | 1, colour];
+    made = control ? file : Buffer.concat([file.subarray(0, at), own, file.subarray(at)]);
+  }
+  return made;
+}
+
+/** Reports whether a GIF has comments, or an application's block whose name begins like `XMP Data`, which sharp does not read. */
+export function hasTexts(file: Buffer): boolean {
+  return partsIn(file).some(
+    ({ area, codesAt }) =>
+      !area &&
+      (file[codesAt] === COMMENT ||
+        (file[codesAt] === APPLICATION && file.toString('latin1', codesAt + 2, codesAt + 5) === 'XMP')),
+  );
+}
+
+/** Yields extensions, and frames with their area and the control extension before them. Throws a `RangeError` if the file is broken. */
+function* partsIn(file: Buffer) {
+  let control: Buffer | null = null;
+  for (let at = 13 + tableBytes(file.readUInt8(10)); file[at] !== TRAILER; ) {
+    const isFrame = file[at] === IMAGE;
+    if (!isFrame && file[at] !== EXTENSION) throw new RangeError('The block is unknown.');
+    // Where the kind of an extension is, and of a frame how many bits its codes have.
+    const codesAt = isFrame ? at + 10 + tableBytes(file.readUInt8(at + 9)) : at + 1;
+    const end = endOfBlocks(file, codesAt + 1);
+    const isControl = !isFrame && file[codesAt] === CONTROL && file[at + 2] === 4 && end - at === 8;
+    if (isControl) control = file.subarray(at, end);
+    const area = isFrame ? ([1, 3, 5, 7].map((place) => file.readUInt16LE(at + place)) as Area) : null;
+    yield { at, area, codesAt, end, control };
+    if (isFrame) control = null;
+    at = end;
   }
 }
 
@@ -67,15 +107,22 @@ function blacken(table: Buffer, used: ReadonlySet<number>): boolean {
   return Math.max(...used) < table.length / 3;
 }
 
-/** Joins the blocks from there to the empty one. */
-function blocksAt(file: Buffer, from: number): { data: Buffer; end: number } {
-  const blocks: Buffer[] = [];
+/** Returns where the blocks from there end, behind the empty one. */
+function endOfBlocks(file: Buffer, from: number): number {
   for (let at = from; ; ) {
     const size = file.readUInt8(at);
-    if (size === 0) return { data: Buffer.concat(blocks), end: at + 1 };
-    blocks.push(file.subarray(at + 1, at + 1 + size));
     at += 1 + size;
+    if (size === 0) return at;
   }
+}
+
+/** Joins those blocks, of which there may be millions. */
+function joined(file: Buffer, from: number): Buffer {
+  const data = Buffer.alloc(endOfBlocks(file, from) - from);
+  let length = 0;
+  for (let at = from, size = file[at] ?? 0; size > 0; at += 1 + size, size = file[at] ?? 0)
+    length += file.copy(data, length, at + 1, at + 1 + size);
+  return data.subarray(0, length);
 }
 
 function inBlocks(data: Buffer): Buffer[] {
@@ -91,7 +138,8 @@ function inBlocks(data: Buffer): Buffer[] {
  * Returns the codes of that many pixels with their end mark (appendix F); `null` if they do not fit. Adds their colours to
  * `used`: each stands for itself once, before it is part of a longer code.
  */
-function codesOf(data: Buffer, bits: number, pixels: number, used: Set<number>, transparent: number) {
+function codesOf(file: Buffer, codesAt: number, pixels: number, used: Set<number>) {
+  const [bits, data] = [file.readUInt8(codesAt), joined(file, codesAt + 1)];
   if (bits < 1 || bits > 11) return null;
   const clear = 1 << bits;
   const lengths = new Uint32Array(MOST_CODES).fill(1, 0, clear);
@@ -119,26 +167,7 @@ function codesOf(data: Buffer, bits: number, pixels: number, used: Set<number>, 
     previous = code;
   }
   // Some viewers draw pixels that are missing in black, others not at all.
-  if (drawn < pixels) return withRun(data, at, width, bits, transparent, pixels - drawn);
+  if (drawn < pixels) return null;
   // Without an end mark, some decoders need the bits of half a code behind the last one.
   return data.subarray(0, data.length * 8 < at + width ? data.length : Math.ceil(at / 8));
-}
-
-/** Puts that many pixels of a colour and the end mark behind the first `at` bits; `null` if there is no such colour, or too few codes. */
-function withRun(data: Buffer, at: number, width: number, bits: number, colour: number, pixels: number) {
-  const clear = 1 << bits;
-  if (bits < 2 || colour < 0 || colour >= clear) return null;
-  const inBits = (code: number, size: number) => code.toString(2).padStart(size, '0');
-  // Codes begin at the lowest bit, which is the last one of a number.
-  let text =
-    inBits(colour, bits + 1) + inBits(clear, width) + inBits(data[at >> 3] ?? 0, 8).slice(8 - (at & 7));
-  let next = clear + 2;
-  // After a clear code, each new code is the one before it and a pixel more.
-  for (let [run, left] = [2, pixels - 1]; left > 0 && next < MOST_CODES; left -= run++)
-    text = (next++).toString(2) + text;
-  if (next >= MOST_CODES) return null;
-  text = inBits(clear + 1, next.toString(2).length) + text;
-  const bytes = text.padStart(Math.ceil(text.length / 8) * 8, '0').match(/.{8}/g) ?? [];
-  const run = bytes.reverse().map((byte) => Number.parseInt(byte, 2));
-  return Buffer.concat([data.subarray(0, at >> 3), Buffer.from(run)]);
 }
