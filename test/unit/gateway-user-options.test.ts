@@ -51,6 +51,7 @@ test.each<[user: string, port: string, options: Partial<UserOptions>]>([
 test('what no proxy can ever fit is refused', () => {
   expect(() => readUser('me-country-de.fr-not-fr.de')).toThrow('exclude each other');
   expect(() => readUser('me-max_latency-0')).toThrow('max_latency');
+  expect(() => readUser('me-colour-red')).toThrow('"colour" is not an option');
   expect(readUser('me-country-de.fr-not-fr').notCountries).toEqual(['FR']);
 });
 
