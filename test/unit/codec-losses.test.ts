@@ -129,12 +129,17 @@ describe('no loss is silent', () => {
     const png = await sharp(await photo(64, 64))
       .png()
       .toBuffer();
-    const behind = (type: string, data: Buffer) =>
-      Buffer.concat([png.subarray(0, -12), ...writeChunk(type, data), png.subarray(-12)]);
-    const placed = behind('eXIf', exif?.subarray(6) ?? Buffer.alloc(0));
+    const behind = (type: string, data: Buffer, file = png) =>
+      Buffer.concat([file.subarray(0, -12), ...writeChunk(type, data), file.subarray(-12)]);
+    const place = exif?.subarray(6) ?? Buffer.alloc(0);
+    const placed = behind('eXIf', place);
     const texts = behind('tEXt', Buffer.from('Author\0me'));
     expect((await bench.convert(placed)).removed).toEqual(['location', 'metadata']);
     expect((await bench.convert(texts)).removed).toEqual(['metadata']);
+    // What is in front counts, which every reader takes.
+    const front = Buffer.concat([png.subarray(0, 33), ...writeChunk('eXIf', place), png.subarray(33)]);
+    const twice = behind('eXIf', Buffer.from('II*\0\x08\0\0\0\0\0\0\0\0\0', 'latin1'), front);
+    expect((await bench.convert(twice)).removed).toEqual(['location', 'metadata']);
     for (const file of [placed, texts]) {
       const { exif: taken, warnings } = await bench.convert(file, { format: 'jpeg', stripExif: false });
       expect([taken, warnings.map(({ code }) => code)]).toEqual([null, ['metadata_dropped']]);

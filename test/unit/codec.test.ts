@@ -185,12 +185,11 @@ describe('animation', () => {
         const pixels = await sharp(bytes, { animated: true }).ensureAlpha().raw().toBuffer();
         return Array.from({ length: pixels.length / 4 }, (_, at) => [...pixels.subarray(4 * at, 4 * at + 4)]);
       };
-      const [keeps, clears] = [1, 2].map((disposal) => [0x21, 0xf9, 4, disposal << 2, 9, 0, 0, 0]) as [
-        number[],
-        number[],
-      ];
+      const lasting = (disposal: number) => [0x21, 0xf9, 4, disposal << 2, 9, 0, 0, 0];
+      const [keeps, clears, takesBack] = [lasting(1), lasting(2), lasting(3)];
       const moving = await seen(frame(0, [0, 0], keeps), frame(0, [1], clears), frame(1, [2], keeps));
       expect(moving).toEqual([red, red, green, red, clear, blue]);
+      expect(await seen(frame(0, [0, 0], takesBack), frame(1, [2], keeps))).toEqual([red, red, clear, blue]);
       expect(await seen(frame(1, [1], []))).toEqual([clear, green]);
       expect(await seen(frame(0, [1], keeps), frame(1, [2], keeps))).toEqual([green, clear, green, blue]);
     },

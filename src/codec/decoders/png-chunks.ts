@@ -62,10 +62,12 @@ export async function readPngCicp(path: string, hasProfile: boolean): Promise<Ci
 /** Returns what a file tells behind its pixels, where ImageMagick writes it and neither sharp nor a browser looks. */
 export function toldBehind(file: Buffer): Pick<Metadata, 'exif' | 'comments'> {
   const told: Pick<Metadata, 'exif' | 'comments'> = {};
-  let isBehind = false;
+  let [isBehind, hasExif] = [false, false];
   for (const { type, data } of chunksOf(file)) {
     isBehind ||= type === 'IDAT';
-    if (isBehind && type === 'eXIf') told.exif = data;
+    // A copy, so that the file does not stay in memory with it. Of several, the first one counts.
+    if (isBehind && type === 'eXIf' && !hasExif) told.exif = Buffer.from(data);
+    hasExif ||= type === 'eXIf';
     if (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type)) told.comments = [UNREAD];
   }
   return told;

@@ -4,7 +4,7 @@ import { tableBytes } from '../convert/frames.ts';
 const [IMAGE, EXTENSION, TRAILER] = [0x2c, 0x21, 0x3b];
 const [CONTROL, COMMENT, APPLICATION] = [0xf9, 0xfe, 0xff];
 const MOST_CODES = 4096;
-/** What happens to a frame before the next one. */
+/** What happens to a frame before the next one. From here on it is cleared, or taken back to what may be empty. */
 const CLEARED = 2;
 type Area = [left: number, top: number, width: number, height: number];
 
@@ -59,7 +59,7 @@ export function withClearing(file: Buffer, most: number): Buffer | null {
   for (const [index, frame] of [...frames.entries()].reverse()) {
     const { at, area, codesAt, control } = frame;
     const next = frames[index + 1];
-    const isCleared = next && isOpen(next) && ((flagsOf(frame) >> 2) & 7) === CLEARED;
+    const isCleared = next && isOpen(next) && ((flagsOf(frame) >> 2) & 7) >= CLEARED;
     if (!area || flagsOf(frame) & 1 || !(isCleared || (index === 0 && isOpen(frame)))) continue;
     const used = new Set<number>();
     if (file[codesAt] === 8 && !codesOf(file, codesAt, area[2] * area[3], used)) continue;
