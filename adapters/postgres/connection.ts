@@ -93,6 +93,7 @@ type Begin<T> = (sql: Sql, note: (statement: Statement) => void) => Promise<T>;
 function createConnection(address: PostgresAddress, usualMs: number): PostgresConnection {
   let { prepare } = address;
   let opening: Promise<Pool> | null = null;
+  let isReplacing = false;
   const pause = createPause(OPEN_PAUSE_MS);
   let closed = false;
   /** Results and errors from the server so far. */
@@ -107,8 +108,9 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     },
   });
 
-  async function open(): Promise<Pool> {
-    const { server, isDirect } = await pause().then(() => probe(address));
+  async function open(left?: Pool): Promise<Pool> {
+    const { server, isDirect, takes } = await pause().then(() => probe(address));
+    if (left && takes !== 'writes') return left;
     return createPool({ ...address, prepare: prepare ?? isDirect }, server);
   }
 
@@ -120,11 +122,23 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     return opening;
   }
 
-  /** Makes the next statement look for the server again. Running ones end as if it were gone, unless it still `answers`. */
-  function leave(left: Promise<Pool> | null, answers = false): void {
+  /** Makes the next statement look for the server again. Running ones end as if it were gone. */
+  function leave(left: Promise<Pool> | null): void {
     if (left === null || left !== opening || closed) return;
     opening = null;
-    if (!answers) left.then((gone) => gone.drop()).catch(() => {});
+    left.then((gone) => gone.drop()).catch(() => {});
+  }
+
+  /** Looks for a server that takes writes. One that still answers is read until then. */
+  async function replace(left: Promise<Pool>, own: Pool): Promise<void> {
+    if (isReplacing || left !== opening) return;
+    isReplacing = true;
+    const next = await open(own).catch(() => own);
+    isReplacing = false;
+    if (next === own) return;
+    if (left !== opening || closed) return next.drop();
+    opening = Promise.resolve(next);
+    if (own.calls === 0) own.drop();
   }
 
   /**
@@ -155,7 +169,7 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
       if (error instanceof LateError) {
         if (cancel()) void abandon(work, used, heard);
       } else if (isMoved(error) && (address.servers.length > 1 || classify(error) === 'refused'))
-        leave(used, isFromServer(error));
+        void (isFromServer(error) ? replace(used, own) : leave(used));
       throw error;
     } finally {
       if (--own.calls === 0 && opening !== used) own.drop();
@@ -276,37 +290,52 @@ interface Probed {
   server: Server;
   /** Whether a connection is one session of the server, without a pooler in between. */
   isDirect: boolean;
+  /** A replica may lack what was acknowledged; a primary that was made read-only, as on a full disk, has it all. */
+  takes: 'writes' | 'reads' | 'replica';
 }
 
 /**
- * Finds the server that accepts writes. A single server is used as it is. If none accepts writes, rejects with the
- * last error: they may be about to elect one.
+ * Finds the server that accepts writes, or else a primary that is read-only for now. A single server is used as it is. Without
+ * either, rejects with the last error: the servers may be about to elect a primary.
  */
 async function probe(address: PostgresAddress): Promise<Probed> {
   const { servers } = address;
-  const asked = servers.map(async (server): Promise<Probed> => {
+  const asked = servers.map(async (server) => {
     const pool = await createPool({ ...address, connections: 1, prepare: false }, server);
     try {
-      return await within(LIMIT_MS, look(pool.sql, server, servers.length > 1));
+      return await within(LIMIT_MS, look(pool.sql, server));
     } finally {
       pool.drop();
     }
   });
-  return Promise.any(asked).catch((error: unknown) => {
-    throw error instanceof AggregateError ? error.errors.at(-1) : error;
-  });
+  const any = (wanted: Probed['takes']) =>
+    Promise.any(
+      asked.map(async (probed) => {
+        const found = await probed;
+        if (servers.length === 1 || found.takes === wanted) return found;
+        throw Object.assign(new Error(`${found.server.host} is read-only`), { code: '25006' });
+      }),
+    );
+  return any('writes')
+    .catch(() => any('reads'))
+    .catch((error: unknown) => {
+      throw error instanceof AggregateError ? error.errors.at(-1) : error;
+    });
 }
 
-async function look(sql: Sql, server: Server, mustWrite: boolean): Promise<Probed> {
-  const found = await sql.unsafe<{ pid: number; readOnly: string }[]>(
-    `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS "readOnly"`,
+async function look(sql: Sql, server: Server): Promise<Probed> {
+  const found = await sql.unsafe<{ pid: number; readOnly: string; standby: string | null }[]>(
+    `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS "readOnly",
+      current_setting('in_hot_standby', true) AS standby`,
   );
   const [row] = found;
-  if (mustWrite && row?.readOnly !== 'off') {
-    throw Object.assign(new Error(`${server.host}:${server.port} is read-only`), { code: '25006' });
-  }
+  const readable = row?.standby === 'off' ? 'reads' : 'replica';
   // A pooler gives its clients other process IDs.
-  return { server, isDirect: found.state.pid === row?.pid };
+  return {
+    server,
+    isDirect: found.state.pid === row?.pid,
+    takes: row?.readOnly === 'off' ? 'writes' : readable,
+  };
 }
 
 /** Returns an array as a literal of SQL. */

@@ -363,6 +363,14 @@ test('a server that has become read-only says so to all who wait and is not aske
         Array(24).fill(said),
       );
     });
+    // A primary that its operator or a full disk made read-only still has all that was acknowledged.
+    const several = url.href.replace(/:(\d+)\//, ':$1,127.0.0.1:9/');
+    await withConnection(`${several}?connections=1`, async (connection) => {
+      const session = () => connection.ask('safe', 'SELECT pg_backend_pid()');
+      const before = await session();
+      await expect(connection.ask('never', 'CREATE TABLE none ()')).rejects.toThrow('is read-only');
+      expect(await session()).toEqual(before);
+    });
     const begun = `SELECT sessions FROM pg_stat_database WHERE datname = 'readonly'`;
     expect((await ask<{ sessions: number }>('safe', begun))[0]?.sessions).toBeLessThan(100);
     const address = parsePostgresUrl(url.href);
