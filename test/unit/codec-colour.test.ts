@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
+import { FORMATS } from '../../src/codec/format.ts';
 import { startCodec } from '../support/codec/codec.ts';
 import {
   adobeProfile,
@@ -32,6 +33,12 @@ test('the codes of a PNG go before its profile, and give way to one that is kept
     const [orange = [0, 0, 0]] = await stripeColours(bytes, 4);
     expect(deltaE(orange, wanted ?? [0, 0, 0])).toBeLessThan(2);
   }
+});
+
+test('a picture whose profile is cut short is stored, whatever is kept', async () => {
+  const cut = Buffer.concat([Buffer.from('ICC_PROFILE\0\x01\x01', 'latin1'), adobeProfile().subarray(0, -1)]);
+  const file = withSegment(await sharp(png).jpeg().toBuffer(), 0xe2, cut);
+  for (const format of FORMATS) await bench.convert(file, { format, stripExif: false });
 });
 
 test('grey with a profile of its own looks the same, whatever metadata are kept', async () => {

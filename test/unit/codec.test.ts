@@ -15,6 +15,7 @@ import {
   transparent,
   unusual,
 } from '../support/images/images.ts';
+import { withSegment } from '../support/images/jpeg-files.ts';
 import { shared } from '../support/shared.ts';
 
 const bench = shared(() => startCodec());
@@ -63,8 +64,12 @@ describe('orientation and metadata', () => {
 
   test('a stored file with coordinates in EXIF or XMP is said to have a place', async () => {
     const xmp = '<x:xmpmeta xmlns:x="adobe:ns:meta/" exif:GPSLatitude="51,30.0N"/>';
-    for (const file of [await privatePhoto('jpeg'), await quarters().withXmp(xmp).webp().toBuffer()])
-      expect((await bench.convert(file, { stripExif: false })).exif?.place).toBe(true);
+    const extended = Buffer.from(`http://ns.adobe.com/xmp/extension/\0${xmp}`);
+    const first = Buffer.from('http://ns.adobe.com/xap/1.0/\0<x/>');
+    const plain = await quarters().jpeg({ quality: 30 }).toBuffer();
+    const twice = withSegment(withSegment(plain, 0xe1, extended), 0xe1, first);
+    for (const file of [await privatePhoto('jpeg'), await quarters().withXmp(xmp).webp().toBuffer(), twice])
+      expect((await bench.convert(file, { format: 'auto', stripExif: false })).exif?.place).toBe(true);
   });
 
   test('a CMYK profile is not kept on an RGB picture', async () => {
@@ -160,8 +165,10 @@ describe('animation', () => {
         [0, 0, 255, 255],
         [0, 0, 0, 0],
       ];
-      const colours = Buffer.alloc(3 * 2 ** bits);
-      colours.set([255, 0, 0, 0, 255, 0, 0, 0, 255]);
+      const last = 2 ** bits - 1;
+      const colours = Buffer.alloc(3 * (last + 1));
+      colours.set([255, 0, 0, 0, 0, 0, 0, 0, 255]);
+      colours.set([0, 255, 0], 3 * last);
       const frame = (left: number, pixels: number[], control: number[]) => {
         const codes = [2 ** bits, ...pixels, 2 ** bits + 1].map((code) =>
           code.toString(2).padStart(bits + 1, '0'),
@@ -187,11 +194,11 @@ describe('animation', () => {
       };
       const lasting = (disposal: number) => [0x21, 0xf9, 4, disposal << 2, 9, 0, 0, 0];
       const [keeps, clears, takesBack] = [lasting(1), lasting(2), lasting(3)];
-      const moving = await seen(frame(0, [0, 0], keeps), frame(0, [1], clears), frame(1, [2], keeps));
+      const moving = await seen(frame(0, [0, 0], keeps), frame(0, [last], clears), frame(1, [2], keeps));
       expect(moving).toEqual([red, red, green, red, clear, blue]);
       expect(await seen(frame(0, [0, 0], takesBack), frame(1, [2], keeps))).toEqual([red, red, clear, blue]);
-      expect(await seen(frame(1, [1], []))).toEqual([clear, green]);
-      expect(await seen(frame(0, [1], keeps), frame(1, [2], keeps))).toEqual([green, clear, green, blue]);
+      expect(await seen(frame(1, [last], []))).toEqual([clear, green]);
+      expect(await seen(frame(0, [last], keeps), frame(1, [2], keeps))).toEqual([green, clear, green, blue]);
     },
   );
 

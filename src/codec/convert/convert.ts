@@ -108,7 +108,8 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     hash: createHash('sha256').update(data).digest('hex'),
     original: { format: kindOf(source), size: source.bytes, ...source.upright, kept: kept !== null, quality },
     look: job.look ? lookOf(made.pixels ?? (await smallPixelsOf(source, sharp))) : null,
-    exif: tellsPlace(told) ? { ...taken, place: true } : taken,
+    // JPEG may have several parts with XMP, of which sharp reads one.
+    exif: tellsPlace({ ...told, xmp: data }) ? { ...taken, place: true } : taken,
     removed: job.stripExif ? privatePartsOf(source.header) : [],
     warnings: lossesOf({
       ...source,
@@ -284,12 +285,13 @@ function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {
 
 /**
  * The output is RGB or grey, so a profile of another colour space would be wrong for it; one of grey is not written with the numbers that
- * it is for. GIF holds no profile.
+ * it is for, and PNG not with one that is cut short. GIF holds no profile.
  */
 function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
   const { space, icc, xmp, xmpAsString, iptc } = source.header;
   const isGrey = icc?.toString('latin1', 16, 20) === 'GRAY';
-  const isTrue = space !== 'cmyk' && !isGrey && format !== 'gif';
+  const isWhole = icc === undefined || icc.readUInt32BE() === icc.length;
+  const isTrue = space !== 'cmyk' && !isGrey && isWhole && format !== 'gif';
   // sharp keeps IPTC only with all other metadata, and libvips writes it only to JPEG.
   if (iptc && format === 'jpeg' && isPlain(source)) {
     const all = pipeline.keepMetadata();

@@ -47,11 +47,8 @@ export function bareGif(file: Buffer): Buffer | null {
  */
 export function withClearing(file: Buffer, most: number): Buffer | null {
   const screen = `0,0,${file.readUInt16LE(6)},${file.readUInt16LE(8)}`;
-  const frames = [
-    ...partsIn(file)
-      .filter(({ area }) => area)
-      .take(most),
-  ];
+  const shown = partsIn(file).filter(({ area }) => area);
+  const frames = [...shown.take(most)];
   const flagsOf = (frame: (typeof frames)[number]) => frame.control?.[3] ?? 0;
   const isOpen = (frame: (typeof frames)[number]) => flagsOf(frame) & 1 || `${frame.area}` !== screen;
   let made: Buffer | null = null;
