@@ -3,6 +3,7 @@ import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { FORMATS } from '../../src/codec/format.ts';
 import { startCodec } from '../support/codec/codec.ts';
+import { type ApngPart, apng } from '../support/images/apng-files.ts';
 import {
   adobeProfile,
   deltaE,
@@ -33,6 +34,10 @@ test('the codes of a PNG go before its profile, and give way to one that is kept
     const [orange = [0, 0, 0]] = await stripeColours(bytes, 4);
     expect(deltaE(orange, wanted ?? [0, 0, 0])).toBeLessThan(2);
   }
+  const parts = [64, 65].map((blue) => ({ colour: [32, 192, blue, 255] as ApngPart['colour'] }));
+  const moving = withCicp(withChunk(await apng(parts), 'iCCP', profile), 1, 13);
+  const { bytes } = await bench.convert(moving, { format: 'png' });
+  expect([...(await sharp(bytes).raw().toBuffer()).subarray(0, 3)]).toEqual([32, 192, 64]);
 });
 
 test('a picture whose profile is cut short is stored, whatever is kept', async () => {

@@ -12,7 +12,7 @@ export function animationOf(
 
   async function* seen() {
     const canvas = new Uint8Array(width * height * 4);
-    const coded = cicp && !isPlain(cicp) ? cicp : null;
+    const coded = cicp && (header.icc || !isPlain(cicp)) ? cicp : null;
     for (const [index, frame] of frames.entries()) {
       const own = frameAsPng(apng, frame);
       const isDeep = header.depth === 'ushort' && !coded;
