@@ -40,7 +40,7 @@ test('the codes of a PNG go before its profile, and give way to one that is kept
   expect([...(await sharp(bytes).raw().toBuffer()).subarray(0, 3)]).toEqual([32, 192, 64]);
 });
 
-test('a picture whose profile is cut short is stored, whatever is kept', async () => {
+test('a picture whose profile lacks its end is stored, whatever is kept', async () => {
   const cut = Buffer.concat([Buffer.from('ICC_PROFILE\0\x01\x01', 'latin1'), adobeProfile().subarray(0, -1)]);
   const file = withSegment(await sharp(png).jpeg().toBuffer(), 0xe2, cut);
   for (const format of FORMATS) await bench.convert(file, { format, stripExif: false });

@@ -285,7 +285,7 @@ function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {
 
 /**
  * The output is RGB or grey, so a profile of another colour space would be wrong for it; one of grey is not written with the numbers that
- * it is for, and PNG not with one that is cut short. GIF holds no profile.
+ * it is for, and PNG not with one that lacks its end. GIF holds no profile.
  */
 function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
   const { space, icc, xmp, xmpAsString, iptc } = source.header;
