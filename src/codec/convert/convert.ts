@@ -290,7 +290,7 @@ function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {
 function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
   const { space, icc, xmp, xmpAsString, iptc } = source.header;
   const isGrey = icc?.toString('latin1', 16, 20) === 'GRAY';
-  const isWhole = icc === undefined || icc.readUInt32BE() === icc.length;
+  const isWhole = !icc || (icc.length > 3 && icc.readUInt32BE() === icc.length);
   const isTrue = space !== 'cmyk' && !isGrey && isWhole && format !== 'gif';
   // sharp keeps IPTC only with all other metadata, and libvips writes it only to JPEG.
   if (iptc && format === 'jpeg' && isPlain(source)) {
