@@ -52,7 +52,7 @@ export interface Told {
 /**
  * Reads logs that were written with `LOG_FORMAT=json`, oldest first. Other lines are skipped, and what happened before
  * `since`, in ISO 8601: all that follows a later line counts, because the clock may have been set back.
- * @throws {CommandError} if one cannot be read, or has no line of a server.
+ * @throws {CommandError} if one cannot be read, or has no line of a server, or if all lines are from before.
  */
 export async function readServerLogs(paths: readonly string[], since: string): Promise<Told> {
   const told: Told = {
@@ -74,6 +74,8 @@ export async function readServerLogs(paths: readonly string[], since: string): P
       throw usageError(`${path} has no line of a server with LOG_FORMAT=json and LOG_LEVEL=info.`);
     }
   }
+  if (paths.length > 0 && told.last < since)
+    throw usageError(`The logs end ${told.last}, before the backup. Was a clock behind? Add an older log.`);
   // A picture that was not found had been deleted before.
   const wasGone = (of: unknown) => acts.get(of)?.what === 'image.delete';
   for (const { what, of, why } of [...acts.values()])
@@ -110,13 +112,11 @@ function note(
   }
   // Parsing each line of a large log would take minutes.
   if (!/"message":"(?:image |block )/.test(json)) return true;
-  const { removed } = told;
-  const facts = parsed(json);
-  const { message, id, reason } = facts;
+  const { message, id, reason, peer: network, hash, phash } = parsed(json);
   if (message === 'image removed') {
-    if (typeof id === 'string' && ID_PATTERN.test(id)) removed.add(id);
+    if (typeof id === 'string' && ID_PATTERN.test(id)) told.removed.add(id);
   } else if (message === 'block added' || message === 'block removed') {
-    const values = { network: facts.peer, hash: facts.hash, phash: facts.phash };
+    const values = { network, hash, phash };
     if (Object.values(values).every((value) => value === undefined)) told.hidden.add(json);
     for (const [name, value] of Object.entries(values)) {
       if (value !== undefined)

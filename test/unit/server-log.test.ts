@@ -143,6 +143,8 @@ test('what happened before the backup is skipped', async () => {
   expect((await told(JSON.stringify(old), recent)).removed).toEqual(['bbbbbbbbbbbb']);
   // The clock was set back in between.
   expect((await told(recent, JSON.stringify(old))).removed).toEqual(['bbbbbbbbbbbb', 'aaaaaaaaaaaa']);
+  // It may also have been set back before the log began: nobody may believe that this was repeated.
+  await expect(told(JSON.stringify(old))).rejects.toThrow('before the backup');
 });
 
 test('a file without any line of a server is refused, and the times of others are told', async () => {
