@@ -126,11 +126,12 @@ function splitUrl(uri: string): { target: Target; authority: string; path: strin
   return {
     target,
     authority: target.port === 80 ? full.slice(0, -':80'.length) : full,
-    path: (path.startsWith('/') ? path : `/${path}`).replace(
-      /[^!-~]/g,
-      (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
-    ),
+    path: (path.startsWith('/') ? path : `/${path}`).replace(/[^!-~]/g, encoded),
   };
+}
+
+function encoded(byte: string): string {
+  return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
 /** Returns what bytes that were read as Latin-1 mean as UTF-8, as some clients write names. */
