@@ -4,6 +4,7 @@ import { OwnedMap } from '../lib/owned-map.ts';
 import { NOBODY, type TcpListener, type TcpServer, type TcpSocket } from '../runtime/tcp.ts';
 import { Client, type Host, type Job } from './client.ts';
 import { Desk, type GatewayOptions, WAKE_MS } from './desk.ts';
+import { IDLE_MS } from './idle.ts';
 import { sendPlain } from './plain.ts';
 import { Relay } from './relay.ts';
 import { Tunnel } from './tunnel.ts';
@@ -152,7 +153,7 @@ export class Gateway extends Desk implements Host {
     // Otherwise this process itself has stood still, and not yet read what has come.
     const isInTime = now - this.#sweptAt < 1.5 * SWEEP_MS;
     this.#sweptAt = now;
-    this.idle.sweep();
+    this.idle.close(now - IDLE_MS);
     for (const carrier of this.carriers) {
       if (now - carrier.movedAt > Math.min(carrier.patienceMs ?? idleMs, idleMs)) carrier.cut(true);
       else if (isInTime) carrier.look?.(now);

@@ -11,7 +11,7 @@ interface Resting {
 
 const MOST_IDLE = 1024;
 /** Servers commonly wait for 5 s or longer. */
-const IDLE_MS = 4_500;
+export const IDLE_MS = 4_500;
 
 /**
  * Connections that have served a request and may serve another one. Each serves only one target: many proxies read
@@ -54,10 +54,6 @@ export class Idle {
   close(before = Number.POSITIVE_INFINITY): void {
     for (const alike of this.#resting.all())
       for (const { since, end } of alike.values()) if (since <= before) end();
-  }
-
-  sweep(): void {
-    this.close(this.#monotonic() - IDLE_MS);
   }
 }
 

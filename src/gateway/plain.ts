@@ -234,7 +234,7 @@ class Exchange implements Carrier, Served {
   }
 
   #beginAnswer(answer: Answer, rest: Buffer): void {
-    const { attempt, doubtful, slower } = this.#result;
+    const { attempt, doubtful, agreed, slower } = this.#result;
     const { member, tookMs } = attempt;
     this.#answer = { ...answer, body: relay(answer.framing) };
     this.#settle('served');
@@ -245,7 +245,8 @@ class Exchange implements Carrier, Served {
     const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
     // A session stays with an exit whose error may be its own, until a check has shown that it is.
-    if (admission.session && PROXY_TROUBLE.has(answer.status)) lane.failed(member, 'server_error', false);
+    if (admission.session && !agreed && PROXY_TROUBLE.has(answer.status))
+      lane.failed(member, 'server_error', false);
     this.#credit = () => {
       if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
       // What several exits got is the site's answer to everyone.

@@ -28,6 +28,8 @@ export interface RaceResult {
   attempt: Attempt;
   /** True if the answer proves nothing of this upstream: it may be its own, or only equal to that of another. */
   doubtful: boolean;
+  /** Whether several exits answered alike. */
+  agreed: boolean;
   /** Those that were slower, although they had enough time. */
   slower: Member[];
 }
@@ -144,7 +146,7 @@ export class Race {
     // A session keeps its exit, whatever the site answers.
     const isPinned = attempt.member.key === this.#pinned;
     if (!mayBeOwn && (isPinned || this.#isTargets([attempt, ...alike], refusal))) {
-      this.#win(attempt, { doubtful: true });
+      this.#win(attempt, { doubtful: true, agreed: alike.length > 0 });
       return;
     }
     this.#doubtful.set(attempt, doubt);
@@ -332,7 +334,7 @@ export class Race {
   }
 
   /** `isLast`: nothing else can be delivered. */
-  #win(attempt: Attempt, { doubtful = false, isLast = false } = {}): void {
+  #win(attempt: Attempt, { doubtful = false, agreed = false, isLast = false } = {}): void {
     const { session } = this.#wish.admission;
     const { member } = attempt;
     this.#doubtful.delete(attempt);
@@ -357,7 +359,7 @@ export class Race {
     const enough = this.#options.monotonic() - this.#hedgeMs;
     const slower = [...this.#running].filter(({ startedAt }) => startedAt <= enough);
     this.cancel();
-    this.#onEnd({ attempt, doubtful, slower: slower.map((slow) => slow.member) }, this.#tries, false);
+    this.#onEnd({ attempt, doubtful, agreed, slower: slower.map((slow) => slow.member) }, this.#tries, false);
   }
 
   cancel(): void {

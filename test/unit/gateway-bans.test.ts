@@ -67,7 +67,7 @@ describe('over plain http', () => {
     [451, []],
     [502, ['server_error']],
   ])(
-    'a session keeps an exit that gets %i, and has it checked if that may be its own',
+    'a session keeps an exit that gets %i, and has it checked if that may be its own: not what several get',
     async (status, why) => {
       const doubts: string[] = [];
       const limits = { onFailure: (_: Upstream, failure: Failure) => void doubts.push(failure) };
@@ -77,6 +77,8 @@ describe('over plain http', () => {
       const before = world.site.seen.length;
       expect(await ask(world, { user, path: '/other' })).toMatchObject({ status, exit });
       expect([world.site.seen.slice(before), doubts]).toEqual([[exit], why]);
+      expect(await ask(world, { user: 'user-session-new:x', path: '/other' })).toMatchObject({ status });
+      expect(doubts).toEqual(why);
     },
   );
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { Idle } from '../../src/gateway/idle.ts';
+import { IDLE_MS, Idle } from '../../src/gateway/idle.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
@@ -181,7 +181,7 @@ test('of the connections that many requests at once have left, those stay open t
   for (; now < 10_000; now += 200) {
     const socket = idle.take(upstream, target);
     if (socket) put(socket);
-    idle.sweep();
+    idle.close(now - IDLE_MS);
   }
   expect(open).toBe(1);
 });
