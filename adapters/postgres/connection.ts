@@ -3,7 +3,7 @@ import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
 import { storable } from '../../src/lib/storable.ts';
-import { createRetry, type Repeat } from '../server-errors.ts';
+import { codeOf, createRetry, type Repeat } from '../server-errors.ts';
 import type { Server } from '../servers.ts';
 import {
   classify,
@@ -109,8 +109,8 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
   });
 
   async function open(left?: Pool): Promise<Pool> {
-    const { server, isDirect, takes } = await pause().then(() => probe(address));
-    if (left && takes !== 'writes') return left;
+    const { server, isDirect, takes } = await pause().then(() => probe(address, left?.server));
+    if (server === left?.server && takes !== 'writes') return left;
     return createPool({ ...address, prepare: prepare ?? isDirect }, server);
   }
 
@@ -129,15 +129,15 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
     left.then((gone) => gone.drop()).catch(() => {});
   }
 
-  /** Looks for a server that takes writes. One that still answers is read until then. */
+  /** Looks for a server that takes writes. One that still answers is read until then, unless it has become a replica. */
   async function replace(left: Promise<Pool>, own: Pool): Promise<void> {
     if (isReplacing || left !== opening) return;
     isReplacing = true;
-    const next = await open(own).catch(() => own);
+    const next = await open(own).catch((error) => (codeOf(error) === READ_ONLY ? null : own));
     isReplacing = false;
     if (next === own) return;
-    if (left !== opening || closed) return next.drop();
-    opening = Promise.resolve(next);
+    if (left !== opening || closed) return next?.drop();
+    opening = next && Promise.resolve(next);
     if (own.calls === 0) own.drop();
   }
 
@@ -284,6 +284,7 @@ function createAsker(
 }
 
 const LIMIT_MS = 2000;
+const READ_ONLY = '25006';
 
 /** What is known about a server before it is used. */
 interface Probed {
@@ -296,9 +297,9 @@ interface Probed {
 
 /**
  * Finds the server that accepts writes, or else a primary that is read-only for now. A single server is used as it is. Without
- * either, rejects with the last error: the servers may be about to elect a primary.
+ * either, rejects with the error of the server `left`, or of the last one: the servers may be about to elect a primary.
  */
-async function probe(address: PostgresAddress): Promise<Probed> {
+async function probe(address: PostgresAddress, left = address.servers.at(-1)): Promise<Probed> {
   const { servers } = address;
   const asked = servers.map(async (server) => {
     const pool = await createPool({ ...address, connections: 1, prepare: false }, server);
@@ -313,13 +314,15 @@ async function probe(address: PostgresAddress): Promise<Probed> {
       asked.map(async (probed) => {
         const found = await probed;
         if (servers.length === 1 || found.takes === wanted) return found;
-        throw Object.assign(new Error(`${found.server.host} is read-only`), { code: '25006' });
+        throw Object.assign(new Error(`${found.server.host} is read-only`), { code: READ_ONLY });
       }),
     );
   return any('writes')
     .catch(() => any('reads'))
     .catch((error: unknown) => {
-      throw error instanceof AggregateError ? error.errors.at(-1) : error;
+      throw error instanceof AggregateError
+        ? error.errors[servers.findIndex((server) => server === left)]
+        : error;
     });
 }
 

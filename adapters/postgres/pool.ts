@@ -84,6 +84,7 @@ export async function createPool(address: PostgresAddress & { prepare: boolean }
   };
   return {
     sql,
+    server,
     /** Runs a statement or transaction as soon as a connection is free. */
     inTurn: <T>(work: () => Promise<T>) =>
       inTurn(async () => {

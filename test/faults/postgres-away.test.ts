@@ -1,5 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openStores } from '../../adapters/open.ts';
 import { createReplicaConnection, openPostgres } from '../../adapters/postgres/connection.ts';
 import { createImageList } from '../../adapters/postgres/image-list.ts';
@@ -21,7 +23,7 @@ import { startRelay } from '../support/servers/relay.ts';
 import { type ServerProcess, startServer, startWaiting } from '../support/servers/server-process.ts';
 import { shared } from '../support/shared.ts';
 import { withSchema } from '../support/stores/postgres.ts';
-import { startPostgres, startPostgresPair } from '../support/stores/postgres-server.ts';
+import { asUser, startPostgres, startPostgresPair } from '../support/stores/postgres-server.ts';
 import { draft, drafts, image } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
@@ -187,6 +189,23 @@ test.concurrent('after a failover that loses the last writes, copies list what t
   } finally {
     await Promise.all([writing.close(), idle.close(), onReplica.close()]);
     await lossy.stop();
+  }
+});
+
+test.concurrent('a primary that comes back as a replica is not read: it may lack what was acknowledged', async () => {
+  const postgres = await startPostgres();
+  const connection = await openPostgres(postgres.url.replace('@', '@127.0.0.1:9,'));
+  try {
+    await postgres.kill();
+    const signal = join(postgres.folder, 'data', 'standby.signal');
+    await writeFile(signal, '');
+    await (await asUser()).own(signal);
+    await postgres.start();
+    await expect(connection.ask('never', 'CREATE TABLE none ()')).rejects.toThrow('is read-only');
+    await expect(connection.ask('safe', 'SELECT 1')).rejects.toThrow('is read-only');
+  } finally {
+    await connection.close();
+    await postgres.stop();
   }
 });
 
