@@ -263,7 +263,7 @@ test('a backup that does not fit into DATA_DIR is refused before it fills that, 
 }, 60_000);
 
 test('a backup whose place lost its images meanwhile, as when a disk is unmounted, is not made', async () => {
-  const files = new Map([IDENTITY_BLOB].map((key) => [key, { key, size: 1, modified: 0 }]));
+  const files = new Map([[IDENTITY_BLOB, { key: IDENTITY_BLOB, size: 1, modified: 0 }]]);
   const target = await place('unmounted');
   const { blobs } = await openStores('sqlite::memory:', `file:${target}`, { runtime: bunRuntime });
   const path = join(scratch, 'records-of-unmounted');
@@ -274,7 +274,7 @@ test('a backup whose place lost its images meanwhile, as when a disk is unmounte
 });
 
 test('a database on a disk that is read-only is named, with what to do', async () => {
-  const { folder: DATA_DIR } = await installed('data-14');
+  const { folder: DATA_DIR } = await installed('data-read-only');
   const words = ['mount --bind "$DATA_DIR" "$DATA_DIR" && mount -o remount,ro,bind "$DATA_DIR" && exec "$@"'];
   const command = [...words, 'sh', ...cliCommand(['backup', await place('from-read-only')])];
   const child = Bun.spawn(['unshare', '--map-root-user', '--mount', 'sh', '-c', ...command], {
