@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { type OpenOptions, openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, filesAdapter } from '../../adapters/registry.ts';
 import { url } from '../config-values.ts';
+import { IDENTITY_BLOB, readMark } from '../image/maintenance/store-identity.ts';
 import { ownerOfKey } from '../image/records/blob-keys.ts';
 import { heldKey, readReviews } from '../image/review/reviews.ts';
 import type { BlobInfo, BlobStore } from '../image/store.ts';
@@ -94,7 +95,7 @@ export function timeOf(name: string): number {
 /**
  * Stores the closed database at `path`, which is moved, as the records of a backup that began at that time. Its name is
  * later than those among the files, whatever the clocks were.
- * @throws {CommandError} if it cannot be read back unchanged.
+ * @throws {CommandError} if it cannot be read back unchanged, or the mark beside the images is gone.
  */
 export async function storeBackup(
   blobs: BlobStore,
@@ -108,8 +109,10 @@ export async function storeBackup(
   const name = `${time}-${whole.slice(0, HASH_LENGTH)}`;
   const key = `records/${name}.db`;
   await blobs.put(key, path, 'application/vnd.sqlite3');
-  if ((await hashOf(blobs, key)) === whole) return { key, name };
+  const isThere = !files.has(IDENTITY_BLOB) || (await readMark(blobs)) !== null;
+  if (isThere && (await hashOf(blobs, key)) === whole) return { key, name };
   await blobs.remove(key);
+  if (!isThere) throw new CommandError('TARGET was removed, emptied or unmounted while the backup was made.');
   throw new CommandError('The records of the backup cannot be read back unchanged.');
 }
 

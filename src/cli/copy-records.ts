@@ -46,8 +46,10 @@ export async function copyAlbums(
       seen.add(album.id);
       const known = await to.albums.get(album.id);
       if (known === null ? before.has(album.id) : known.revision >= album.revision) continue;
-      if (known !== null) await to.albums.remove(album.id);
-      await to.albums.insert(album);
+      // Between a removal and an insertion, an interrupted copy would take it for one that was deleted.
+      if (known === null) await to.albums.insert(album);
+      for (let at = known?.revision ?? album.revision; at < album.revision; )
+        await to.albums.replace({ ...album, revision: ++at });
     }
   }
   for (const id of before) if (!seen.has(id)) await to.albums.remove(id);

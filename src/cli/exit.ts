@@ -67,6 +67,7 @@ export async function statOf(path: string): Promise<Stats | null> {
 
 /** A file or folder that the system refuses, most often because the server has another user. */
 export function noAccess(path: string, { code }: NodeJS.ErrnoException): CommandError {
-  const advice = code === 'EACCES' ? " Run this as the server's user." : '';
-  return new CommandError(`${path} cannot be used (${code}).${advice}`);
+  const user = code === 'EACCES' ? " Run this as the server's user." : '';
+  const disk = code === 'EROFS' ? ' Its disk is read-only: copy its folder to another, and use that.' : '';
+  return new CommandError(`${path} cannot be used (${code}).${user}${disk}`);
 }

@@ -68,33 +68,28 @@ Other users of the machine can read the command line: give a URL with a password
         metadata: to.metadata === undefined ? null : other,
         blobs: to.blobs === undefined ? null : other.blobs,
       };
-      const isSame = await withWorkFolder(config.DATA_DIR, async (folder) => {
-        if (target.metadata !== null && (await haveSameRecords(source, other))) return true;
-        return target.blobs !== null && (await haveSameFiles(source.blobs, target.blobs, folder));
+      return await withWorkFolder(config.DATA_DIR, async (folder) => {
+        const isSame =
+          (target.metadata !== null && (await haveSameRecords(source, other))) ||
+          (target.blobs !== null && (await haveSameFiles(source.blobs, target.blobs, folder)));
+        if (isSame) throw usageError('The new stores must differ from the old ones.');
+        await requireUsed(source, from.metadata);
+        if (target.blobs !== null && (await holdsBackups(target.blobs)))
+          throw usageError(`--to-blobs ${NOT_FOR_A_SERVER}`);
+        for (const part of ['metadata', 'blobs'] as const)
+          if (to[part] !== undefined)
+            terminal.say(`${masked('URL', from[part])} -> ${masked('URL', to[part])}`);
+        const copied = await copyAll(source, target, { verify: options.verify, folder, terminal });
+        // Rather than that all files are lost, they are elsewhere.
+        if (copied.intact === 0) copied.faults.push(...copied.lost.splice(0));
+        if (target.metadata !== null && to.metadata !== undefined && copied.faults.length === 0) {
+          await target.metadata.state.remove(MOVED);
+          const served = await source.state.get(SERVICE_STATE);
+          await source.state.set(MOVED, JSON.stringify({ served, to: masked('URL', to.metadata) }));
+        }
+        const said = copied.lost.length > 0 ? 'all there, but for what was lost' : 'all there';
+        return conclude(copied, { said, advice: CONTINUE, terminal });
       });
-      if (isSame) throw usageError('The new stores must differ from the old ones.');
-      await requireUsed(source, from.metadata);
-      if (target.blobs !== null && (await holdsBackups(target.blobs)))
-        throw usageError(`--to-blobs ${NOT_FOR_A_SERVER}`);
-      for (const [old, next] of [
-        [from.metadata, to.metadata],
-        [from.blobs, to.blobs],
-      ]) {
-        if (next !== undefined) terminal.say(`${masked('URL', old ?? '')} -> ${masked('URL', next)}`);
-      }
-      return await withWorkFolder(config.DATA_DIR, (folder) =>
-        copyAll(source, target, { verify: options.verify, folder, terminal }).then(async (copied) => {
-          // Rather than that all files are lost, they are elsewhere.
-          if (copied.intact === 0) copied.faults.push(...copied.lost.splice(0));
-          if (target.metadata !== null && to.metadata !== undefined && copied.faults.length === 0) {
-            await target.metadata.state.remove(MOVED);
-            const served = await source.state.get(SERVICE_STATE);
-            await source.state.set(MOVED, JSON.stringify({ served, to: masked('URL', to.metadata) }));
-          }
-          const said = copied.lost.length > 0 ? 'all there, but for what was lost' : 'all there';
-          return conclude(copied, { said, advice: CONTINUE, terminal });
-        }),
-      );
     } finally {
       await Promise.all(opened.map((stores) => stores.close()));
     }

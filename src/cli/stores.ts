@@ -1,3 +1,5 @@
+import { access, constants } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
@@ -11,7 +13,7 @@ import { credentialsOf } from '../start/credentials.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import type { Surroundings } from './command.ts';
 import { askPatiently } from './copying.ts';
-import { statOf, usageError } from './exit.ts';
+import { noAccess, statOf, usageError } from './exit.ts';
 
 /** The stores from the settings, for a command that uses them beside the server. */
 export interface OpenedStores extends Stores {
@@ -74,6 +76,12 @@ async function refuseMoved(state: Stores['state']): Promise<void> {
  */
 export async function requireDatabase(url: string): Promise<void> {
   const path = recordsAdapter(url).path(url);
-  if (path === null || (await statOf(path))?.isFile()) return;
-  throw usageError(`There is no database at ${path}. Check DATA_DIR, or start the server once to create it.`);
+  if (path === null) return;
+  if (!(await statOf(path))?.isFile())
+    throw usageError(
+      `There is no database at ${path}. Check DATA_DIR, or start the server once to create it.`,
+    );
+  await access(dirname(path), constants.W_OK).catch((error) => {
+    if (error.code === 'EROFS') throw noAccess(path, error);
+  });
 }

@@ -17,8 +17,10 @@ import { basename, dirname, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { openStores } from '../../adapters/open.ts';
 import { DONE } from '../../src/audit/store.ts';
+import { filesIn, storeBackup } from '../../src/cli/backups.ts';
 import { copyValues } from '../../src/cli/copy-images.ts';
 import { copyAll } from '../../src/cli/copying.ts';
+import { IDENTITY_BLOB } from '../../src/image/maintenance/store-identity.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { createReviews, heldKey, readReviews } from '../../src/image/review/reviews.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -258,6 +260,31 @@ test('a backup that does not fit into DATA_DIR is refused before it fills that, 
     expect.stringContaining('No space is left in TARGET or in DATA_DIR'),
   ]);
   expect((await cli(['backup', target], { env: { DATA_DIR } })).code).toBe(0);
+}, 60_000);
+
+test('a backup whose place lost its images meanwhile, as when a disk is unmounted, is not made', async () => {
+  const files = new Map([[IDENTITY_BLOB, { key: IDENTITY_BLOB, size: 1, modified: 0 }]]);
+  const target = await place('unmounted');
+  const { blobs } = await openStores('sqlite::memory:', `file:${target}`, { runtime: bunRuntime });
+  const path = join(scratch, 'records-of-unmounted');
+  await writeFile(path, 'records');
+  const storing = storeBackup(blobs, path, { began: new Date(), files });
+  await expect(storing).rejects.toThrow('TARGET was removed, emptied or unmounted');
+  expect((await filesIn(blobs)).size).toBe(0);
+});
+
+test('a database on a disk that is read-only is named, with what to do', async () => {
+  const { folder: DATA_DIR } = await installed('data-read-only');
+  const words = ['mount --bind "$DATA_DIR" "$DATA_DIR" && mount -o remount,ro,bind "$DATA_DIR" && exec "$@"'];
+  const command = [...words, 'sh', ...cliCommand(['backup', await place('from-read-only')])];
+  const child = Bun.spawn(['unshare', '--map-root-user', '--mount', 'sh', '-c', ...command], {
+    env: cliEnvironment({ DATA_DIR }),
+    stderr: 'pipe',
+  });
+  expect([await child.exited, await child.stderr.text()]).toEqual([
+    1,
+    expect.stringMatching(/picpool\.db cannot be used \(EROFS\)\. Its disk is read-only: copy/),
+  ]);
 }, 60_000);
 
 test('a picture that is deleted while a backup runs stays in the backups before', async () => {

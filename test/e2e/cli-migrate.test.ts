@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
+import { copyAlbums } from '../../src/cli/copy-records.ts';
 import { SERVICE_STATE } from '../../src/image/maintenance/service-time.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -187,6 +188,21 @@ test('an album that was deleted between two runs, from the old store or the new 
     const found = await Promise.all([ALBUM.id, old.id, kept.id].map(albums.get));
     expect(found.map((one) => one?.id)).toEqual([ALBUM.id, undefined, undefined]);
   });
+});
+
+test('a copy that is interrupted at an album that changed keeps it, and the next one brings the change', async () => {
+  const stores = () => openStores('sqlite::memory:', `file:${env.DATA_DIR}/images`, { runtime: bunRuntime });
+  const [from, to] = [await stores(), await stores()];
+  const first = album({ id: 'AlbumCut0001', revision: 1 });
+  await from.albums.insert(first);
+  await copyAlbums(from.albums, to);
+  for (const revision of [2, 3]) await from.albums.replace({ ...first, revision, title: 'changed' });
+  const cut = async () => Promise.reject(new Error('cut'));
+  for (const broken of ['insert', 'replace'])
+    await copyAlbums(from.albums, { ...to, albums: { ...to.albums, [broken]: cut } }).catch(() => {});
+  await copyAlbums(from.albums, to);
+  expect(await to.albums.get(first.id)).toEqual({ ...first, revision: 3, title: 'changed' });
+  await Promise.all([from.close(), to.close()]);
 });
 
 test('a damaged and a missing file are named, and all that there is is copied, with which the move is done', async () => {
