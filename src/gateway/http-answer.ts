@@ -77,38 +77,55 @@ export const PROXY_TROUBLE: ReadonlySet<number> = new Set([500, 502, 503, 504]);
  * Returns the judge of one answer to a request with this method, which is asked like an `AnswerReader`. `certain`: the
  * upstream is known to deliver the target's answers. `retry`: an answer that may concern its exit alone is in doubt.
  */
-export function answerJudge(method: string, certain: boolean, retry = false): (received: Buffer) => Verdict {
+export function answerJudge(
+  method: string,
+  certain: boolean,
+  retry = false,
+  more?: typeof LENGTH,
+): (received: Buffer) => Verdict {
   const read = answerReader(method);
   return (received) => {
     try {
       const answer = read(received);
-      return answer === undefined ? 'more' : verdictOn(answer, certain, retry);
+      return answer === undefined ? 'more' : verdictOn(answer, certain, retry, more);
     } catch {
       return { failure: 'protocol_error' };
     }
   };
 }
 
-function verdictOn(answer: Answer, certain: boolean, retry: boolean): Verdict {
-  const { status, head } = answer;
+function verdictOn(answer: Answer, certain: boolean, retry: boolean, more?: typeof LENGTH): Verdict {
+  const { status } = answer;
   const failure = NEVER_A_TARGETS.get(status);
   if (failure !== undefined) return { failure };
   const refusal = retry && REFUSALS.has(status) && (certain || !PROXY_TROUBLE.has(status));
   if (PROXY_TROUBLE.has(status) || (refusal && certain))
     return { doubt: { look: `${status}`, mayBeOwn: false, refusal } };
   if (certain) return 'good';
-  const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
-  return { doubt: { look: `${status} ${look.join(' ')}`, mayBeOwn: true, refusal } };
+  return { doubt: { look: lookOf(answer, more), mayBeOwn: true, refusal } };
+}
+
+/** Among the answers of one proxy to different targets, equal lengths tell as well. */
+export const LENGTH = 'content-length';
+
+/** Returns what answers with one page have in common. */
+export function lookOf({ status, head }: Answer, more?: typeof LENGTH): string {
+  const names = ['content-type', 'server', 'location', 'etag', more ?? ''];
+  return `${status} ${names.map((name) => listOf(head, name).join()).join(' ')}`;
 }
 
 /**
  * Returns a request for a host that does not exist. What answers even that as it answers others sends pages of its own.
  * `tunnel`: within a tunnel.
  */
-export function canaryFor(upstream: Upstream, tunnel: boolean): { target: Target; plan: Plan } {
+export function canaryFor(
+  upstream: Upstream,
+  tunnel: boolean,
+  more?: typeof LENGTH,
+): { target: Target; plan: Plan } {
   // A name that is never resolved (RFC 6761), and a new one each time.
   const uri = `http://${randomUUID()}.invalid/`;
   const request = plainRequest({ line: '', fields: [], bytes: 0 }, { method: 'GET', uri, old: false });
   const payload = tunnel ? request.forServer : request.forProxy(upstream.login);
-  return { target: request.target, plan: { tunnel, payload, judge: answerJudge('GET', false) } };
+  return { target: request.target, plan: { tunnel, payload, judge: answerJudge('GET', false, false, more) } };
 }

@@ -25,6 +25,8 @@ export interface Member {
   ejections: number;
   /** Until when it is left out, on the clock of the lane. */
   ejectedUntil: number;
+  /** Its last answer over plain http, in brief, and after which it was asked for a host that does not exist. */
+  shown?: { url: string; look: string; asked: { look: string; at: number } };
 }
 
 /** What the lanes of all accounts share, are made of, and tell. */
