@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { answerHeadReader, type Framing, framingOf, type Head, listOf } from '../lib/http-message.ts';
 import type { Plan, Verdict } from './attempt.ts';
-import { endToEnd, plainRequest } from './http-request.ts';
+import { endToEnd, type PlainRequest, plainRequest } from './http-request.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
@@ -81,7 +81,7 @@ export function answerJudge(
   method: string,
   certain: boolean,
   retry = false,
-  more?: typeof LENGTH,
+  more = false,
 ): (received: Buffer) => Verdict {
   const read = answerReader(method);
   return (received) => {
@@ -94,7 +94,7 @@ export function answerJudge(
   };
 }
 
-function verdictOn(answer: Answer, certain: boolean, retry: boolean, more?: typeof LENGTH): Verdict {
+function verdictOn(answer: Answer, certain: boolean, retry: boolean, more: boolean): Verdict {
   const { status } = answer;
   const failure = NEVER_A_TARGETS.get(status);
   if (failure !== undefined) return { failure };
@@ -105,27 +105,34 @@ function verdictOn(answer: Answer, certain: boolean, retry: boolean, more?: type
   return { doubt: { look: lookOf(answer, more), mayBeOwn: true, refusal } };
 }
 
-/** Among the answers of one proxy to different targets, equal lengths tell as well. */
-export const LENGTH = 'content-length';
-
-/** Returns what answers with one page have in common. */
-export function lookOf({ status, head }: Answer, more?: typeof LENGTH): string {
-  const names = ['content-type', 'server', 'location', 'etag', more ?? ''];
-  return `${status} ${names.map((name) => listOf(head, name).join()).join(' ')}`;
+/**
+ * Returns what answers with one page have in common. `more`: the length and the names of the fields as well, in which answers of
+ * several proxies may differ.
+ */
+export function lookOf({ status, head }: Answer, more = false): string {
+  const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
+  if (more) look.push(listOf(head, 'content-length').join(), head.fields.map(([name]) => name).join());
+  return `${status} ${look.join(' ')}`;
 }
 
 /**
  * Returns a request for a host that does not exist. What answers even that as it answers others sends pages of its own.
- * `tunnel`: within a tunnel.
+ * `tunnel`: within a tunnel. `like`: the request whose answer it is compared with, also in length, which depends on what the
+ * client accepts.
  */
 export function canaryFor(
   upstream: Upstream,
   tunnel: boolean,
-  more?: typeof LENGTH,
+  like?: PlainRequest,
 ): { target: Target; plan: Plan } {
   // A name that is never resolved (RFC 6761), and a new one each time.
   const uri = `http://${randomUUID()}.invalid/`;
-  const request = plainRequest({ line: '', fields: [], bytes: 0 }, { method: 'GET', uri, old: false });
+  const method = like?.method === 'HEAD' ? 'HEAD' : 'GET';
+  const head = { line: '', fields: like?.manner() ?? [], bytes: 0 };
+  const request = plainRequest(head, { method, uri, old: false });
   const payload = tunnel ? request.forServer : request.forProxy(upstream.login);
-  return { target: request.target, plan: { tunnel, payload, judge: answerJudge('GET', false, false, more) } };
+  return {
+    target: request.target,
+    plan: { tunnel, payload, judge: answerJudge(method, false, false, like !== undefined) },
+  };
 }

@@ -25,8 +25,8 @@ export interface Member {
   ejections: number;
   /** Until when it is left out, on the clock of the lane. */
   ejectedUntil: number;
-  /** Its last answer over plain http, in brief, and after which it was asked for a host that does not exist. */
-  shown?: { url: string; look: string; asked: { look: string; at: number } };
+  /** What it has shown over plain http, and asked after which looks and when. Hashes, as others choose the length of the texts. */
+  shown?: { url: string; look: string; askedAt: number; asked: Map<string, number>; found: boolean };
 }
 
 /** What the lanes of all accounts share, are made of, and tell. */

@@ -19,7 +19,7 @@ import {
 import type { PlainRequest } from './http-request.ts';
 import type { Lane } from './lane.ts';
 import type { Outcome } from './meter.ts';
-import { watchForPortal } from './portal.ts';
+import { isFound, watchForPortal } from './portal.ts';
 import type { Race, RaceResult } from './race.ts';
 import { formatTarget } from './target.ts';
 import { CUT_MS, exitHeaders, type Failure, type Upstream } from './upstream.ts';
@@ -250,7 +250,7 @@ class Exchange implements Carrier, Served {
       lane.failed(member, 'server_error', false);
     this.#credit = () => {
       if (!doubtful && !PROXY_TROUBLE.has(answer.status)) {
-        lane.worked(member, site, ms, slower);
+        if (!isFound(member, desk.options.monotonic())) lane.worked(member, site, ms, slower);
         this.#watch(answer);
       }
       // What several exits got is the site's answer to everyone.
@@ -269,7 +269,7 @@ class Exchange implements Carrier, Served {
     const { desk, admission, target, request } = this.#job;
     const { member } = this.#result.attempt;
     const url = `${formatTarget(target)} ${request.forServer.toString('latin1').split(' ', 2)[1]}`;
-    watchForPortal(desk, member, { answer, url, tunnel: isTunnelled(member.upstream) }, () => {
+    watchForPortal(desk, member, { answer, request, url, tunnel: isTunnelled(member.upstream) }, () => {
       this.#lane.failed(member, 'page');
       if (admission.session?.pinned === member.key) admission.session.move();
     });
