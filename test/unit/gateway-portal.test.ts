@@ -76,7 +76,7 @@ test('an exit that was found to be a portal does not come back with what was on 
     2,
     (head, index, socket) => {
       if (!hasTurned || index > 0)
-        return isCanary(head) ? NONE : answerOf(`ETag: "${head.length}"\r\n`, 'site');
+        return isCanary(head) ? NONE : answerOf(`ETag: "${head.split(' ')[1]}"\r\n`, 'site');
       if (!head.includes('/slow')) return portal(head);
       socket.write(portal(head).slice(0, -9));
       void released.promise.then(() => socket.write(PAGE.slice(-9)));
