@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { answerHeadReader, type Framing, framingOf, type Head, listOf } from '../lib/http-message.ts';
 import type { Plan, Verdict } from './attempt.ts';
-import { endToEnd, plainRequest } from './http-request.ts';
+import { endToEnd, type PlainRequest, plainRequest } from './http-request.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
@@ -77,38 +77,62 @@ export const PROXY_TROUBLE: ReadonlySet<number> = new Set([500, 502, 503, 504]);
  * Returns the judge of one answer to a request with this method, which is asked like an `AnswerReader`. `certain`: the
  * upstream is known to deliver the target's answers. `retry`: an answer that may concern its exit alone is in doubt.
  */
-export function answerJudge(method: string, certain: boolean, retry = false): (received: Buffer) => Verdict {
+export function answerJudge(
+  method: string,
+  certain: boolean,
+  retry = false,
+  more = false,
+): (received: Buffer) => Verdict {
   const read = answerReader(method);
   return (received) => {
     try {
       const answer = read(received);
-      return answer === undefined ? 'more' : verdictOn(answer, certain, retry);
+      return answer === undefined ? 'more' : verdictOn(answer, certain, retry, more);
     } catch {
       return { failure: 'protocol_error' };
     }
   };
 }
 
-function verdictOn(answer: Answer, certain: boolean, retry: boolean): Verdict {
-  const { status, head } = answer;
+function verdictOn(answer: Answer, certain: boolean, retry: boolean, more: boolean): Verdict {
+  const { status } = answer;
   const failure = NEVER_A_TARGETS.get(status);
   if (failure !== undefined) return { failure };
   const refusal = retry && REFUSALS.has(status) && (certain || !PROXY_TROUBLE.has(status));
   if (PROXY_TROUBLE.has(status) || (refusal && certain))
     return { doubt: { look: `${status}`, mayBeOwn: false, refusal } };
   if (certain) return 'good';
+  return { doubt: { look: lookOf(answer, more), mayBeOwn: true, refusal } };
+}
+
+/**
+ * Returns what answers with one page have in common. `more`: the length and the names of the fields as well, in which answers of
+ * several proxies may differ.
+ */
+export function lookOf({ status, head }: Answer, more = false): string {
   const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
-  return { doubt: { look: `${status} ${look.join(' ')}`, mayBeOwn: true, refusal } };
+  if (more) look.push(listOf(head, 'content-length').join(), head.fields.map(([name]) => name).join());
+  return `${status} ${look.join(' ')}`;
 }
 
 /**
  * Returns a request for a host that does not exist. What answers even that as it answers others sends pages of its own.
- * `tunnel`: within a tunnel.
+ * `tunnel`: within a tunnel. `like`: the request whose answer it is compared with, also in length, which depends on what the
+ * client accepts.
  */
-export function canaryFor(upstream: Upstream, tunnel: boolean): { target: Target; plan: Plan } {
+export function canaryFor(
+  upstream: Upstream,
+  tunnel: boolean,
+  like?: PlainRequest,
+): { target: Target; plan: Plan } {
   // A name that is never resolved (RFC 6761), and a new one each time.
   const uri = `http://${randomUUID()}.invalid/`;
-  const request = plainRequest({ line: '', fields: [], bytes: 0 }, { method: 'GET', uri, old: false });
+  const method = like?.method === 'HEAD' ? 'HEAD' : 'GET';
+  const head = { line: '', fields: like?.manner() ?? [], bytes: 0 };
+  const request = plainRequest(head, { method, uri, old: false });
   const payload = tunnel ? request.forServer : request.forProxy(upstream.login);
-  return { target: request.target, plan: { tunnel, payload, judge: answerJudge('GET', false) } };
+  return {
+    target: request.target,
+    plan: { tunnel, payload, judge: answerJudge(method, false, false, like !== undefined) },
+  };
 }

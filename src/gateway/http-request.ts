@@ -66,6 +66,8 @@ export function plainRequest(
         `${method} http://${authority}${isForAll ? '' : path} ${version}\r\n${loginLine(login)}${rest}`,
         'latin1',
       ),
+    /** Returns the fields that say which form of an answer the client wants, and nothing of what it asks for. */
+    manner: () => fields.filter(([name]) => /^(accept|user-agent)/i.test(name)),
     /** Whether the client's connection can carry another request after the answer. */
     keepAlive: old ? wishes.includes('keep-alive') : !wishes.includes('close'),
     /**

@@ -19,6 +19,7 @@ import {
 import type { PlainRequest } from './http-request.ts';
 import type { Lane } from './lane.ts';
 import type { Outcome } from './meter.ts';
+import { isFound, watchForPortal } from './portal.ts';
 import type { Race, RaceResult } from './race.ts';
 import { formatTarget } from './target.ts';
 import { CUT_MS, exitHeaders, type Failure, type Upstream } from './upstream.ts';
@@ -248,7 +249,10 @@ class Exchange implements Carrier, Served {
     if (admission.session && !agreed && PROXY_TROUBLE.has(answer.status))
       lane.failed(member, 'server_error', false);
     this.#credit = () => {
-      if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
+      if (!doubtful && !PROXY_TROUBLE.has(answer.status)) {
+        if (!isFound(member, desk.options.monotonic())) lane.worked(member, site, ms, slower);
+        this.#watch(answer);
+      }
       // What several exits got is the site's answer to everyone.
       if (!refused || !doubtful) lane.reached(site, member.upstream, !refused);
     };
@@ -259,6 +263,16 @@ class Exchange implements Carrier, Served {
     added.push(...(admission.session?.headers() ?? exitHeaders(member.upstream)));
     const head = answerHead(answer, added);
     this.#sendAnswer(this.#answer.body, rest, head);
+  }
+
+  #watch(answer: Answer): void {
+    const { desk, admission, target, request } = this.#job;
+    const { member } = this.#result.attempt;
+    const url = `${formatTarget(target)} ${request.forServer.toString('latin1').split(' ', 2)[1]}`;
+    watchForPortal(desk, member, { answer, request, url, tunnel: isTunnelled(member.upstream) }, () => {
+      this.#lane.failed(member, 'page');
+      if (admission.session?.pinned === member.key) admission.session.move();
+    });
   }
 
   /** The proxy's connection can be reused only without any doubt. */

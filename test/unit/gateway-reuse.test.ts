@@ -38,7 +38,8 @@ async function createWorld(
       heard.push(one);
       const text = answer(one, count++);
       if (text === null) socket.end();
-      else socket.write(text);
+      // One that answered all URLs alike would be asked whether it is a portal.
+      else socket.write(text.replace('\r\n', `\r\nETag: "${heard.length}"\r\n`));
     });
   });
   const proxies = [`127.0.0.1:${await listening(proxy)}`];

@@ -15,6 +15,8 @@ export type FarmRole =
   | 'portal'
   /** The same, but silent about hosts that do not exist. */
   | 'coy'
+  /** Answers only for hosts that do not exist, with a page of its own, as name servers of some providers make it. */
+  | 'helpful'
   /** Answers CONNECT with 200, and then sends a page. */
   | 'liar'
   /** Reads a whole request and then ends without an answer. */
@@ -152,7 +154,9 @@ export function startGatewayFarm(
     if (data.role === 'socks4') return void playSocks4(socket);
     const end = data.buffer.indexOf('\r\n\r\n');
     if (end < 0) return;
-    if (data.role === 'coy' && data.buffer.includes('.invalid')) return;
+    const isCanary = data.buffer.includes('.invalid');
+    if (data.role === 'coy' && isCanary) return;
+    if (data.role === 'helpful' && isCanary) return void answer(socket, PORTAL);
     if (data.role in ANSWERS) return void answer(socket, ANSWERS[data.role] ?? '');
     const head = data.buffer.toString('latin1', 0, end);
     const rest = data.buffer.subarray(end + 4);
