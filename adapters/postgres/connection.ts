@@ -320,9 +320,7 @@ async function probe(address: PostgresAddress, left = address.servers.at(-1)): P
   return any('writes')
     .catch(() => any('reads'))
     .catch((error: unknown) => {
-      throw error instanceof AggregateError
-        ? error.errors[servers.findIndex((server) => server === left)]
-        : error;
+      throw error instanceof AggregateError ? error.errors[servers.indexOf(left ?? servers[0])] : error;
     });
 }
 
