@@ -105,14 +105,20 @@ function verdictOn(answer: Answer, certain: boolean, retry: boolean, more: boole
   return { doubt: { look: lookOf(answer, more), mayBeOwn: true, refusal } };
 }
 
+/** By the values of these, answers with one page are known. */
+const OF_A_PAGE = ['content-type', 'server', 'location', 'etag'];
+
 /**
  * Returns what answers with one page have in common. `more`: the length and the names of the fields as well, in which answers of
  * several proxies may differ.
  */
 export function lookOf({ status, head }: Answer, more = false): string {
-  const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
-  if (more) look.push(listOf(head, 'content-length').join(), head.fields.map(([name]) => name).join());
-  return `${status} ${look.join(' ')}`;
+  if (!more) return `${status} ${OF_A_PAGE.map((name) => listOf(head, name).join()).join(' ')}`;
+  const isTelling = (name: string) => name === 'content-length' || OF_A_PAGE.includes(name);
+  const look = head.fields.map(([name, value]) =>
+    isTelling(name.toLowerCase()) ? `${name} ${value}` : name,
+  );
+  return `${status} ${look.join('\n')}`;
 }
 
 /**

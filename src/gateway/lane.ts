@@ -25,8 +25,8 @@ export interface Member {
   ejections: number;
   /** Until when it is left out, on the clock of the lane. */
   ejectedUntil: number;
-  /** What it has shown over plain http, and asked after which looks and when. Hashes, as others choose the length of the texts. */
-  shown?: { url: string; look: string; askedAt: number; asked: Map<string, number>; found: boolean };
+  /** What it has shown over plain http, and after which looks it was asked and when. Sums, as others choose the length of the texts. */
+  shown?: { url: number; look: number; askedAt: number; asked: Map<number, number>; found: boolean };
 }
 
 /** What the lanes of all accounts share, are made of, and tell. */

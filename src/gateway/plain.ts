@@ -268,7 +268,8 @@ class Exchange implements Carrier, Served {
   #watch(answer: Answer): void {
     const { desk, admission, target, request } = this.#job;
     const { member } = this.#result.attempt;
-    const url = `${formatTarget(target)} ${request.forServer.toString('latin1').split(' ', 2)[1]}`;
+    const line = request.forServer.toString('latin1', 0, request.forServer.indexOf('\r'));
+    const url = `${formatTarget(target)} ${line.split(' ', 2)[1]}`;
     watchForPortal(desk, member, { answer, request, url, tunnel: isTunnelled(member.upstream) }, () => {
       this.#lane.failed(member, 'page');
       if (admission.session?.pinned === member.key) admission.session.move();

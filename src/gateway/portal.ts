@@ -1,5 +1,5 @@
+import { crc32 } from 'node:zlib';
 import { BoundedMap } from '../lib/bounded-map.ts';
-import { sha256 } from '../lib/secret.ts';
 import { Attempt } from './attempt.ts';
 import type { Desk } from './desk.ts';
 import { type Answer, canaryFor, lookOf } from './http-answer.ts';
@@ -23,7 +23,7 @@ export function watchForPortal(
 ): void {
   const { answer, request, tunnel } = seen;
   const now = options.monotonic();
-  const [url, look] = [sha256(seen.url), inBrief(lookOf(answer, true))];
+  const [url, look] = [crc32(seen.url), inBrief(lookOf(answer, true))];
   const shown = member.shown ?? fresh(false);
   const isAlike = shown.look === look && shown.url !== url && answer.status < 400;
   member.shown = Object.assign(shown, { url, look, found: isFound(member, now) });
@@ -57,10 +57,10 @@ export function isFound({ shown, ejectedUntil }: Member, now: number): boolean {
 }
 
 function fresh(found: boolean): NonNullable<Member['shown']> {
-  return { url: '', look: '', askedAt: -Infinity, asked: new BoundedMap(MOST_ASKED), found };
+  return { url: 0, look: 0, askedAt: -Infinity, asked: new BoundedMap(MOST_ASKED), found };
 }
 
 /** Portals redirect to one page, and tell it in the query what was asked for. */
-function inBrief(look: string): string {
-  return sha256(look.replace(/\?\S*/, ''));
+function inBrief(look: string): number {
+  return crc32(look.replace(/\?\S*/, ''));
 }
