@@ -3,7 +3,7 @@ import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
 import { storable } from '../../src/lib/storable.ts';
-import { codeOf, createRetry, type Repeat } from '../server-errors.ts';
+import { createRetry, type Repeat } from '../server-errors.ts';
 import type { Server } from '../servers.ts';
 import {
   classify,
@@ -12,7 +12,9 @@ import {
   isDisconnected,
   isFromServer,
   isMoved,
+  isReadOnly,
   isUnprepared,
+  READ_ONLY,
 } from './errors.ts';
 import { createPool, type Pool } from './pool.ts';
 import { type PostgresAddress, parsePostgresUrl } from './url.ts';
@@ -133,7 +135,7 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
   async function replace(left: Promise<Pool>, own: Pool): Promise<void> {
     if (isReplacing || left !== opening) return;
     isReplacing = true;
-    const next = await open(own).catch((error) => (codeOf(error) === READ_ONLY ? null : own));
+    const next = await open(own).catch((error) => (isReadOnly(error) ? null : own));
     isReplacing = false;
     if (next === own) return;
     if (left !== opening || closed) return next?.drop();
@@ -284,7 +286,6 @@ function createAsker(
 }
 
 const LIMIT_MS = 2000;
-const READ_ONLY = '25006';
 
 /** What is known about a server before it is used. */
 interface Probed {
@@ -309,7 +310,7 @@ async function probe(address: PostgresAddress, left = address.servers.at(-1)): P
       pool.drop();
     }
   });
-  const any = (wanted: Probed['takes']) =>
+  const first = (wanted: Probed['takes']) =>
     Promise.any(
       asked.map(async (probed) => {
         const found = await probed;
@@ -317,8 +318,8 @@ async function probe(address: PostgresAddress, left = address.servers.at(-1)): P
         throw Object.assign(new Error(`${found.server.host} is read-only`), { code: READ_ONLY });
       }),
     );
-  return any('writes')
-    .catch(() => any('reads'))
+  return first('writes')
+    .catch(() => first('reads'))
     .catch((error: unknown) => {
       throw error instanceof AggregateError ? error.errors[servers.indexOf(left ?? servers[0])] : error;
     });

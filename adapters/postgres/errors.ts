@@ -14,9 +14,10 @@ const LASTING = /^(28\w{3}|3D000|42501|0A000|SASL_SIGNATURE_MISMATCH)$/;
 const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|CONNECT_TIMEOUT)$/;
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 const DISK_FULL = '53100';
+export const READ_ONLY = '25006';
 /** What callers are told instead of that the server does not respond. */
 const FAULTS: Readonly<Record<string, string>> = {
-  25006: 'is read-only',
+  [READ_ONLY]: 'is read-only',
   53300: 'has no connection left',
 };
 const CANCELLED = '57014';
@@ -59,6 +60,10 @@ export function isFromServer(error: unknown): boolean {
 
 export function isUnprepared(error: unknown): boolean {
   return UNPREPARED.test(codeOf(error));
+}
+
+export function isReadOnly(error: unknown): boolean {
+  return codeOf(error) === READ_ONLY;
 }
 
 export function isCancelled(error: unknown): boolean {

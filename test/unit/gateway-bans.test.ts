@@ -67,7 +67,7 @@ describe('over plain http', () => {
     [451, []],
     [502, ['server_error']],
   ])(
-    'a session keeps an exit that gets %i, and has it checked if that may be its own: not what several get',
+    'a session keeps an exit that gets %i, and has it checked if that may be its own and not the answer to all',
     async (status, why) => {
       const doubts: string[] = [];
       const limits = { onFailure: (_: Upstream, failure: Failure) => void doubts.push(failure) };
