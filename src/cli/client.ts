@@ -22,6 +22,8 @@ const TIMEOUT_MS = 30_000;
 const MAX_WAIT_S = 60;
 /** The server sends something every 15 s. */
 const SILENCE_MS = 60_000;
+/** A reverse proxy says so when it gets no answer of the server. */
+const LOST = [502, 504];
 
 /** The options of all commands that call a server. */
 export const serverOptions = {
@@ -92,7 +94,10 @@ export function createClient(
     });
     if (answer.ok) return answer;
     const seconds = answer.status === 429 ? Math.ceil(Number(answer.headers.get('retry-after'))) : 0;
-    if (!(seconds > 0 && seconds <= roomS)) throw new CommandError(await sentenceOf(answer, tokenName));
+    if (!(seconds > 0 && seconds <= roomS)) {
+      const Fault = LOST.includes(answer.status) ? AnswerLost : CommandError;
+      throw new Fault(await sentenceOf(answer, tokenName));
+    }
     await answer.body?.cancel();
     await setTimeout(seconds * 1000);
     return call(method, path, options, roomS - seconds);
@@ -141,7 +146,7 @@ function otherProgram(url: string): CommandError {
 /** Returns the error for an answer that broke off. */
 export function cutOff(error: unknown, consequence: string): Error {
   if (error instanceof CommandError || error instanceof OutputFault) return error;
-  return new CommandError(`The server's response was cut off (${reasonOf(error)}); ${consequence}.`);
+  return new AnswerLost(`The server's response was cut off (${reasonOf(error)}); ${consequence}.`);
 }
 
 /** Returns the object that the text is as JSON, or `null`. */
@@ -153,8 +158,11 @@ function parsed(text: string): Record<string, unknown> | null {
   }
 }
 
+/** The server may have done what was asked: its answer was lost. */
+export class AnswerLost extends CommandError {}
+
 /** The server did not respond, so another call will not succeed either. */
-export class ServerAway extends CommandError {}
+export class ServerAway extends AnswerLost {}
 
 /** Yields the text of an answer as it arrives. Rejects if nothing arrives for a minute. */
 export async function* piecesOf(answer: Response): AsyncGenerator<string> {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
 import process from 'node:process';
@@ -8,6 +9,7 @@ import { countOf } from '../lib/format.ts';
 import { optionsOf, parametersOf } from './api-options.ts';
 import {
   type Answer,
+  AnswerLost,
   type Call,
   type Client,
   createClient,
@@ -117,9 +119,14 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
           terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
         }
         const all = { album: album?.id, album_token: album?.token, ...fields };
-        const uploaded = await client.ask('POST', '/api/upload', UPLOADED, {
-          ...(file === null ? orderOf(path, all) : { body: formOf(file, path, all) }),
-          timeoutMs: TIMEOUT_MS,
+        const sent: Call = file === null ? orderOf(path, all) : { body: formOf(file, path, all) };
+        const headers = { ...sent.headers, 'idempotency-key': randomUUID() };
+        const call = { ...sent, headers, timeoutMs: TIMEOUT_MS };
+        const send = () => client.ask('POST', '/api/upload', UPLOADED, call);
+        // If it is stored already, the server answers as before: nobody else has the delete token.
+        const uploaded = await send().catch((error) => {
+          if (error instanceof AnswerLost) return send();
+          throw error;
         });
         await keep(uploaded).catch((error: unknown) => {
           const why = `${tokens.path} cannot be written (${reasonOf(error)})`;

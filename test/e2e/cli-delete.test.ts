@@ -148,6 +148,31 @@ test('an upload whose response breaks off is reported in a sentence', () =>
     expect(stderr.split('\n')).toHaveLength(2);
   }));
 
+test('a picture whose answer was lost is asked for again, so that it is stored once and can be deleted', () =>
+  withFolder(async (folder) => {
+    const server = await startServer('bun', { ...LIGHT, SERVICES: 'image' }, folder);
+    const cut = () => {
+      const body = new ReadableStream({ pull: (controller) => controller.error(new Error('cut')) });
+      return new Response(body, { status: 201, headers: { 'content-length': '500' } });
+    };
+    for (const lose of [() => new Response('', { status: 502 }), cut]) {
+      const stored: string[] = [];
+      const relay = async ({ method, headers, body }: Request) => {
+        const answer = await fetch(`${server.url}/api/upload`, { method, headers, body });
+        const facts = (await answer.json()) as { id: string };
+        return stored.push(facts.id) === 1 ? lose() : Response.json(facts);
+      };
+      await withStranger(relay, async (url) => {
+        const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
+        expect(await cli(['upload', PICTURE], { env })).toMatchObject({ code: 0, stderr: '' });
+        const [id = ''] = stored;
+        expect(stored).toEqual([id, id]);
+        expect(await openKeptTokens(env).find({ server: url, id })).not.toBeNull();
+      });
+    }
+    await server.stop();
+  }));
+
 const uploaded = (id: string, base = 'http://pics.example') => ({
   ...{ success: true, id, delete_token: `token-of-${id}`, url: `${base}/i/${id}`, raw_url: '' },
   ...{ markdown: '', html: '', bbcode: '', warnings: [] },
