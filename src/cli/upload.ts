@@ -124,10 +124,9 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
         const call = { ...sent, headers, timeoutMs: TIMEOUT_MS };
         const send = () => client.ask('POST', '/api/upload', UPLOADED, call);
         // If it is stored already, the server answers as before: nobody else has the delete token.
-        const uploaded = await send().catch((error) => {
-          if (error instanceof AnswerLost) return send();
-          throw error;
-        });
+        const uploaded = await send().catch((error) =>
+          error instanceof AnswerLost ? send() : Promise.reject(error),
+        );
         await keep(uploaded).catch((error: unknown) => {
           const why = `${tokens.path} cannot be written (${reasonOf(error)})`;
           terminal.say(`picpool: ${path}: ${why}. The delete token is ${uploaded.delete_token}`);
