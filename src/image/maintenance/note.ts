@@ -22,6 +22,7 @@ export async function writeNote(
     await writeFile(path, `${line}\n`, { mode: 0o600 });
     await blobs.put(key, path, 'text/plain');
   } finally {
-    await rm(path, { force: true });
+    // Its failure must not hide why the file was not written.
+    await rm(path, { force: true }).catch(() => {});
   }
 }
