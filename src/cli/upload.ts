@@ -120,13 +120,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
         }
         const all = { album: album?.id, album_token: album?.token, ...fields };
         const sent: Call = file === null ? orderOf(path, all) : { body: formOf(file, path, all) };
-        const headers = { ...sent.headers, 'idempotency-key': randomUUID() };
-        const call = { ...sent, headers, timeoutMs: TIMEOUT_MS };
-        const send = () => client.ask('POST', '/api/upload', UPLOADED, call);
-        // If it is stored already, the server answers as before: nobody else has the delete token.
-        const uploaded = await send().catch((error) =>
-          error instanceof AnswerLost ? send() : Promise.reject(error),
-        );
+        const uploaded = await send(client, sent);
         await keep(uploaded).catch((error: unknown) => {
           const why = `${tokens.path} cannot be written (${reasonOf(error)})`;
           terminal.say(`picpool: ${path}: ${why}. The delete token is ${uploaded.delete_token}`);
@@ -161,6 +155,20 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     return failed > 0 ? EXIT.failed : EXIT.done;
   },
 });
+
+/** Sends it again if its answer was lost. If it is stored already, the server answers as before: nobody else has the delete token. */
+async function send(client: Pick<Client, 'ask'>, sent: Call): Promise<Answer<typeof UPLOADED>> {
+  const headers = { ...sent.headers, 'idempotency-key': randomUUID() };
+  const ask = () => client.ask('POST', '/api/upload', UPLOADED, { ...sent, headers, timeoutMs: TIMEOUT_MS });
+  return ask().catch((first) => {
+    if (!(first instanceof AnswerLost)) throw first;
+    return ask().catch((error) => {
+      // The first try may have stored it.
+      if (error.message !== first.message) error.message = `${first.message} Sent again: ${error.message}`;
+      throw error;
+    });
+  });
+}
 
 /** A server chooses what is printed, whose readers count lines and may be terminals. */
 const lineOf = (text: string) => text.replace(/\p{Cc}/gu, '?');
