@@ -119,7 +119,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
           terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
         }
         const all = { album: album?.id, album_token: album?.token, ...fields };
-        const sent: Call = file === null ? orderOf(path, all) : { body: formOf(file, path, all) };
+        const sent: Call = file === null ? jsonOf({ url: path, ...all }) : { body: formOf(file, path, all) };
         const uploaded = await send(client, sent);
         await keep(uploaded).catch((error: unknown) => {
           const why = `${tokens.path} cannot be written (${reasonOf(error)})`;
@@ -177,9 +177,7 @@ const lineOf = (text: string) => text.replace(/\p{Cc}/gu, '?');
 const ALBUM = { id: 'string', url: 'string', token: 'string' } as const;
 
 function makeAlbum(client: Pick<Client, 'ask'>, title: string): Promise<Answer<typeof ALBUM>> {
-  const headers = { 'content-type': 'application/json' };
-  const body = JSON.stringify({ title });
-  return client.ask('POST', '/api/albums', ALBUM, { body, headers }).catch((error: unknown) => {
+  return client.ask('POST', '/api/albums', ALBUM, jsonOf({ title })).catch((error: unknown) => {
     // If only the answer was lost, the next file would make a second one.
     throw error instanceof CommandError ? new ServerAway(error.message) : error;
   });
@@ -187,9 +185,8 @@ function makeAlbum(client: Pick<Client, 'ask'>, title: string): Promise<Answer<t
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
 
-/** Returns the call that makes the server fetch the picture. */
-function orderOf(url: string, fields: Fields): Call {
-  return { body: JSON.stringify({ url, ...fields }), headers: { 'content-type': 'application/json' } };
+function jsonOf(fields: Fields): Call {
+  return { body: JSON.stringify(fields), headers: { 'content-type': 'application/json' } };
 }
 
 function formOf(file: Blob, path: string, fields: Fields): FormData {
