@@ -22,7 +22,6 @@ export async function writeNote(
     await writeFile(path, `${line}\n`, { mode: 0o600 });
     await blobs.put(key, path, 'text/plain');
   } finally {
-    // Its failure must not hide why the file was not written.
-    await rm(path, { force: true }).catch(() => {});
+    await rm(path, { force: true });
   }
 }
