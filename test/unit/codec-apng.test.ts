@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { type Result, startCodec } from '../support/codec/codec.ts';
 import { apng } from '../support/images/apng-files.ts';
+import { withChunk } from '../support/images/colours.ts';
 import { photo } from '../support/images/images.ts';
 import { shared } from '../support/shared.ts';
 
@@ -85,6 +86,23 @@ describe('an animated PNG', () => {
     const made = await bench.convert(file, { format: 'auto', maxWidth: 20 });
     expect(made).toMatchObject({ width: 20, height: 10, frames: 2 });
     expect((await seen(made))[1]).toEqual([GREEN, RED]);
+  });
+
+  test('of one frame shows it, and not the picture that browsers hide', async () => {
+    const file = await apng([{ colour: RED }], { still: true });
+    const turned = await sharp({ create: { width: 1, height: 1, channels: 3, background: 'red' } })
+      .withMetadata({ orientation: 6 })
+      .png()
+      .toBuffer();
+    const exif = (await sharp(turned).metadata()).exif as Buffer;
+    for (const [one, size] of [
+      [file, [40, 20]],
+      [withChunk(file, 'eXIf', exif), [20, 40]],
+    ] as const) {
+      const made = await bench.convert(one, { format: 'auto' });
+      expect([made.width, made.height]).toEqual([...size]);
+      expect(await halves(made.bytes)).toEqual([[RED, RED]]);
+    }
   });
 
   test('whose last frame is damaged is kept with a warning', async () => {

@@ -28,9 +28,9 @@ async function middles(bytes: Buffer): Promise<number[][]> {
   );
 }
 
-function expectNear(found: readonly number[][], colours: readonly (readonly number[])[]): void {
+function expectNear(found: readonly number[][], colours: readonly (readonly number[])[], most = 3): void {
   const off = colours.map((colour, frame) => colour.map((value, at) => value - (found[frame]?.[at] ?? 999)));
-  expect(Math.max(...off.flat().map(Math.abs))).toBeLessThan(3);
+  expect(Math.max(...off.flat().map(Math.abs))).toBeLessThan(most);
   expect(found.length).toBe(colours.length);
 }
 
@@ -54,6 +54,21 @@ test('an animated AVIF keeps its delays, its repetitions and its mask', async ()
     (await middles(bytes)).map((colour) => colour.slice(3)),
     [[255], [128], [0]],
   );
+});
+
+test('an animated AVIF whose colours are multiplied by its mask keeps them', async () => {
+  const frames = [[100, 60, 20]] as const;
+  const moving = await avifSequence({
+    frames: [...frames, ...frames],
+    opacity: [128, 255],
+    premultiplied: true,
+  });
+  const { bytes } = await bench.convert(moving, { format: 'auto' });
+  const wanted = [
+    [200, 120, 40, 128],
+    [100, 60, 20, 255],
+  ];
+  expectNear(await middles(bytes), wanted, 6);
 });
 
 test.each([

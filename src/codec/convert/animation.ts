@@ -1,3 +1,4 @@
+import type { Apng } from '../decoders/apng.ts';
 import { INPUT, type Metadata, type SharpConstructor } from './sharp.ts';
 
 /** An animation as full frames, in a format that sharp cannot decode. */
@@ -20,6 +21,8 @@ export interface Decoded {
   isOpaque?: boolean;
   /** Bytes of its pixels in a TIFF that packs them without loss. */
   packed?: number;
+  /** Set for an animated PNG. */
+  apng?: Apng | null;
   /** If sharp does not count them itself. */
   frames?: number;
   animation: Animation | null;

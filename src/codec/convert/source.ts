@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { AppError, message } from '../../errors.ts';
 import { parseApng } from '../decoders/apng.ts';
-import { animationOf } from '../decoders/apng-frames.ts';
+import { animationOf, firstAsPng } from '../decoders/apng-frames.ts';
 import { decodeAvis } from '../decoders/avis.ts';
 import { decodeBmp, iconAsPng } from '../decoders/bmp.ts';
 import { orNothing } from '../decoders/bytes.ts';
@@ -55,6 +55,11 @@ const FLAT_BYTES_PER_PIXEL = 0.5;
 /** XMP of a file with a video behind its picture. */
 const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
+/** Numbers whose range libvips knows although they may be fractions or below zero. Of others, grey from 0 to 1 would be black. */
+const RANGED = ['scrgb', 'lab', 'labs', 'xyz'];
+const RANGE_REFUSED =
+  'The samples of the TIFF file are fractions, signed, or of 32 bits, and their range is unknown; save it with 8 or 16 bits.';
+
 const SEQUENCE_REFUSED =
   'The file is an animated HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
 
@@ -75,7 +80,7 @@ const DECODERS = new Map<Header['kind'], Decode>([
     },
   ],
   ['jxl', decodeJxl],
-  ['png', (file) => ({ told: toldBehind(file), animation: null })],
+  ['png', (file) => ({ told: toldBehind(file), apng: parseApng(file), animation: null })],
   ['tiff', decodeTiff],
 ]);
 
@@ -101,12 +106,13 @@ export async function openSource(
   });
   const isHeic = header.format === 'heif' && header.compression === 'hevc';
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
+  if (!['uchar', 'ushort'].includes(header.depth) && !RANGED.includes(header.space))
+    throw new AppError('undecodable_image', RANGE_REFUSED);
 
   const { width, height, pages = 1 } = header;
-  const { count, complete } = await countFrames(path, kind, limits.maxFrames + 1);
-  const apng = kind === 'png' && count > 1 ? parseApng(await readFile(path)) : null;
-  const animation = decoded?.animation ?? null;
-  const moves = kind === 'gif' || kind === 'webp' || apng !== null || animation !== null;
+  const { complete } = await countFrames(path, kind, limits.maxFrames + 1);
+  const apng = decoded?.apng ?? null;
+  const moves = kind === 'gif' || kind === 'webp' || apng !== null || (decoded?.animation ?? null) !== null;
   const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
   // In PNG the codes take precedence over a profile, in HEIF the profile does.
@@ -116,11 +122,14 @@ export async function openSource(
       : header.icc
         ? null
         : (heif?.cicp ?? null);
+  const animation = apng ? animationOf(apng, { sharp, header, cicp }) : (decoded?.animation ?? null);
   const redrawn = await decoding(kind, () => {
+    if (animation && apng?.hidesStill && frames === 1) return firstAsPng(animation, header, sharp);
     if (isHeic) return heicAsPng(path, header, cicp);
     if (decoded?.isOpaque && header.hasAlpha)
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
-    return recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp);
+    const { narrowGrey: narrow = false, premultiplied = false } = heif ?? {};
+    return recoloured(input, header, { cicp, narrow, premultiplied }, sharp);
   });
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
@@ -135,7 +144,7 @@ export async function openSource(
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,
     complete: apng?.complete ?? complete,
     isFlat: await isFlat(path, kind, input, header, decoded?.packed),
-    animation: apng ? animationOf(apng, { sharp, header, cicp }) : animation,
+    animation,
     ...(jpeg && { parts: { ...jpeg, video } }),
     ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video } }),
   };

@@ -33,6 +33,19 @@ export function animationOf(
   return { width, height, count: frames.length, loop: plays, frames: seen };
 }
 
+/** Returns the first frame as a PNG that is turned like the file. */
+export async function firstAsPng(
+  { width, height, frames }: Animation,
+  { orientation = 1 }: Metadata,
+  sharp: SharpConstructor,
+): Promise<Buffer | null> {
+  for await (const { pixels } of frames()) {
+    const turned = sharp(pixels, { raw: { width, height, channels: 4 } });
+    return turned.withMetadata({ orientation }).png({ compressionLevel: 0 }).toBuffer();
+  }
+  return null;
+}
+
 function lay(
   pixels: Uint8Array | Uint8ClampedArray,
   frame: ApngFrame,

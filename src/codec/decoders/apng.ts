@@ -7,6 +7,8 @@ export interface Apng {
   /** 0: for ever. */
   plays: number;
   frames: ApngFrame[];
+  /** Whether the picture for viewers without animation is none of its frames. */
+  hidesStill: boolean;
   /** False if announced frames are missing or damaged. */
   complete: boolean;
   /** `IHDR`, and the chunks before the pixels that say how to read them. */
@@ -46,6 +48,7 @@ export function parseApng(file: Buffer): Apng | null {
     height: first.data.readUInt32BE(4),
     plays: 0,
     frames: [],
+    hidesStill: false,
     complete: false,
     header: first.data,
     settings: [],
@@ -65,7 +68,7 @@ export function parseApng(file: Buffer): Apng | null {
       apng.frames.push(current);
     } else if (type === 'IDAT') {
       seen = true;
-      // Without a control chunk before it, it is for viewers without animation support.
+      apng.hidesStill = current === null;
       current?.data.push(data);
     } else if (type === 'fdAT') {
       if (!current || data.length < 4 || data.readUInt32BE(0) !== next++) break;

@@ -60,11 +60,12 @@ export async function decodeAvis(
   const pictureOf = (frame: number) => avifOf(tracks.map((track) => pictureAt(track, frame)));
   const still = pictureOf(0);
   const { cicp, narrowGrey } = parseHeif(still);
+  const premultiplied = boxIn(boxIn(first.trak, 'tref'), 'prem').length > 0;
 
   async function* seen() {
     tracks.forEach(checkWork);
     const header = await sharp(still, INPUT).metadata();
-    const colours = { cicp: header.icc ? null : cicp, narrow: narrowGrey };
+    const colours = { cicp: header.icc ? null : cicp, narrow: narrowGrey, premultiplied };
     for (let frame = 0; frame < count; frame++) {
       const picture = pictureOf(frame);
       const drawn = await recoloured(picture, header, colours, sharp);

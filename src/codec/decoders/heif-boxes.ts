@@ -7,6 +7,8 @@ interface HeifParts {
   cicp: Cicp | null;
   /** Whether it is AVIF without chroma whose numbers leave out both ends of the range, which libheif does not stretch. */
   narrowGrey: boolean;
+  /** Whether the colours are multiplied by the mask (MIAF, `prem`), which libheif leaves as they are. */
+  premultiplied: boolean;
   /** Whether a gain map makes the picture brighter on an HDR screen (ISO 21496-1, Apple). */
   gainMap: boolean;
   /** Number of pictures in an image sequence; 0 if the file is not one. */
@@ -20,7 +22,10 @@ const SEQUENCES = ['avis', 'msf1', 'hevc', 'hevx'];
 
 /** Maximum size of the boxes before the pixels. */
 const HEAD_BYTES = 1_048_576;
-const NONE: HeifParts = { cicp: null, narrowGrey: false, gainMap: false, sequence: 0, moves: false };
+const NONE: HeifParts = {
+  ...{ cicp: null, narrowGrey: false, premultiplied: false },
+  ...{ gainMap: false, sequence: 0, moves: false },
+};
 
 /** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). Broken boxes count as missing. */
 export async function readHeifParts(path: string): Promise<HeifParts> {
@@ -46,6 +51,7 @@ export function parseHeif(head: Buffer): HeifParts {
     cicp: colour ? { primaries: colour.readUInt16BE(4), transfer: colour.readUInt16BE(6) } : null,
     // The flags `monochrome` (AV1-ISOBMFF, section 2.3.3) and `full_range_flag`.
     narrowGrey: ((av1?.[2] ?? 0) & 0x10) !== 0 && colour !== undefined && ((colour[10] ?? 0) & 0x80) === 0,
+    premultiplied: boxesIn(boxIn(meta, 'iref').subarray(4)).some(({ type }) => type === 'prem'),
     gainMap: meta.includes('aux:hdrgainmap') || /infe.{8}tmap/s.test(meta.toString('latin1')),
     ...{ sequence, moves },
   };

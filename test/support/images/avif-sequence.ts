@@ -8,6 +8,8 @@ interface Sequence {
   frames: readonly Colour[];
   /** Opacity of each frame, as a second track. */
   opacity?: readonly number[];
+  /** Whether the colours are told to be multiplied by it. */
+  premultiplied?: boolean;
   size?: Size;
   /** What its tables say of that. */
   told?: Size;
@@ -110,6 +112,7 @@ function trak(
     'trak',
     box('tkhd', u32(0, 0, 0, id, 0, edits ? all * edits.times : 0xffffffff), Buffer.alloc(60)),
     ...(isMask ? [box('tref', box('auxl', u32(1)))] : []),
+    ...(!isMask && sequence.premultiplied ? [box('tref', box('prem', u32(2)))] : []),
     ...(edits ? [box('edts', box('elst', u32(edits.repeats ? 1 : 0, 1, all, 0, 0x10000)))] : []),
     box(
       'mdia',
