@@ -56,6 +56,17 @@ test('an animated AVIF keeps its delays, its repetitions and its mask', async ()
   );
 });
 
+test('an animated AVIF is turned with its mask as it says itself, in still formats as well', async () => {
+  const moving = await avifSequence({ frames: COLOURS, opacity: [255, 128, 0], turns: 3 });
+  for (const [format, frames] of [
+    ['auto', 3],
+    ['png', 3],
+    ['jpeg', 1],
+  ] as const) {
+    expect(await bench.convert(moving, { format })).toMatchObject({ width: 8, height: 16, frames });
+  }
+});
+
 test('an animated AVIF whose colours are multiplied by its mask keeps them', async () => {
   const frames = [[100, 60, 20]] as const;
   const moving = await avifSequence({

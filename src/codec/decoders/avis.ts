@@ -10,8 +10,9 @@ import { recoloured } from './recolour.ts';
 
 /** Pictures, masks, depths and sound are four. */
 const MOST_TRACKS = 16;
-/** Properties of a sequence that its pictures keep. */
-const KEPT = ['av1C', 'colr'];
+/** Properties of a sequence that its pictures keep. Browsers turn a mask like its picture, libheif by its own. */
+const TURNING = ['irot', 'imir'];
+const KEPT = ['av1C', 'colr', ...TURNING];
 
 /** What a track of pictures or masks says of itself (ISO/IEC 14496-12, section 8). */
 interface Head {
@@ -55,8 +56,11 @@ export async function decodeAvis(
   const { count } = first;
   const mask = heads.find((one) => one.maskOf === first.id && one.count === count);
   const main = trackOf(first, file, limits);
-  const tracks = mask ? [main, trackOf(mask, file, limits)] : [main];
-  const { width, height, delays, loop } = main;
+  const turned = main.properties.filter(({ type }) => TURNING.includes(type));
+  const tracks = mask ? [main, trackOf(mask, file, limits, turned)] : [main];
+  const { delays, loop } = main;
+  const turns = turned.find(({ type }) => type === 'irot')?.body[0] ?? 0;
+  const [width, height] = turns & 1 ? [main.height, main.width] : [main.width, main.height];
   const pictureOf = (frame: number) => avifOf(tracks.map((track) => pictureAt(track, frame)));
   const still = pictureOf(0);
   const { cicp, narrowGrey } = parseHeif(still);
@@ -134,11 +138,17 @@ function headOf(trak: Buffer): Head | null {
   };
 }
 
-function trackOf({ maskOf, trak, table, entry, count }: Head, file: Buffer, limits: InputLimits): Track {
+function trackOf(
+  { maskOf, trak, table, entry, count }: Head,
+  file: Buffer,
+  limits: InputLimits,
+  turned: readonly Box[] = [],
+): Track {
   const [width, height] = [entry.readUInt16BE(24), entry.readUInt16BE(26)];
   checkLimits({ width, height, frames: count }, limits);
   const properties = [...boxesIn(entry.subarray(78))].filter(({ type }) => KEPT.includes(type));
-  if (maskOf !== null) properties.push({ type: 'auxC', body: fullBox(Buffer.from(MASK, 'latin1')) });
+  if (maskOf !== null)
+    properties.push({ type: 'auxC', body: fullBox(Buffer.from(MASK, 'latin1')) }, ...turned);
   const [, , scale] = numbersIn(boxIn(boxIn(trak, 'mdia'), 'mdhd'));
   return {
     ...{ width, height, properties },
