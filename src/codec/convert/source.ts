@@ -137,7 +137,7 @@ export async function openSource(
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header: { ...header, ...decoded?.told, ...(jpeg?.texts && { comments: [UNREAD] }) },
+    header: { ...header, ...decoded?.told, ...(jpeg?.tells && { comments: [UNREAD] }) },
     readsExif: header.exif !== undefined,
     frames,
     moves,

@@ -59,16 +59,21 @@ export async function readPngCicp(path: string, hasProfile: boolean): Promise<Ci
   return isUsual ? null : { primaries: 1, transfer: 1, gamma };
 }
 
-/** Returns what a file tells behind its pixels, where ImageMagick writes it and neither sharp nor a browser looks. */
-export function toldBehind(file: Buffer): Pick<Metadata, 'exif' | 'comments'> {
-  const told: Pick<Metadata, 'exif' | 'comments'> = {};
+const XMP = 'XML:com.adobe.xmp\0';
+
+/** Returns what a file tells behind its pixels, where ImageMagick writes it and neither sharp nor a browser looks, and its time. */
+export function toldBehind(file: Buffer): Pick<Metadata, 'exif' | 'xmp' | 'comments'> {
+  const told: Pick<Metadata, 'exif' | 'xmp' | 'comments'> = {};
   let [isBehind, hasExif] = [false, false];
   for (const { type, data } of chunksOf(file)) {
     isBehind ||= type === 'IDAT';
     // A copy, so that the file does not stay in memory with it. Of several, the first one counts.
     if (isBehind && type === 'eXIf' && !hasExif) told.exif = Buffer.from(data);
     hasExif ||= type === 'eXIf';
-    if (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type)) told.comments = [UNREAD];
+    if (isBehind && type === 'iTXt' && data.toString('latin1', 0, XMP.length) === XMP)
+      told.xmp = Buffer.from(data);
+    else if (type === 'tIME' || (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type)))
+      told.comments = [UNREAD];
   }
   return told;
 }
