@@ -28,9 +28,6 @@ export interface Decoded {
   animation: Animation | null;
 }
 
-/** Stands for metadata that are told, but not read. */
-export const UNREAD = { keyword: '', text: '' };
-
 interface Frame {
   /** RGBA, 8 bits each, in sRGB. The next frame may reuse them. */
   pixels: Uint8Array;

@@ -199,7 +199,8 @@ function drawDirect(rows: Buffer, layout: Layout, pixels: Uint8ClampedArray, isI
         (bytes > 3 ? (rows[from + 3] ?? 0) << 24 : 0);
       for (let place = 0; place < 4; place++) {
         const channel = channels[place];
-        pixels[to + place] = channel ? ((value & channel.mask) >>> channel.shift) * channel.scale : 255;
+        const missing = place < 3 ? 0 : 255;
+        pixels[to + place] = channel ? ((value & channel.mask) >>> channel.shift) * channel.scale : missing;
       }
     }
   }

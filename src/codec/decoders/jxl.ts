@@ -3,11 +3,12 @@ import { brotliDecompressSync } from 'node:zlib';
 import { initSync, JxlImage } from 'jxl-oxide-wasm';
 import { assetPath } from '../../assets.ts';
 import { once } from '../../lib/once.ts';
-import { type Decoded, UNREAD } from '../convert/animation.ts';
+import type { Decoded } from '../convert/animation.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import { damaged } from './bytes.ts';
+import { UNREAD } from './exif.ts';
 import { type Box, boxesIn } from './heif-boxes.ts';
 import { withMetadata } from './png.ts';
 

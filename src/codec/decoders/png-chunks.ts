@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
-import { UNREAD } from '../convert/animation.ts';
 import type { Metadata } from '../convert/sharp.ts';
 import { long, readHead } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
+import { UNREAD } from './exif.ts';
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 
