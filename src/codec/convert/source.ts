@@ -125,7 +125,8 @@ export async function openSource(
         : (heif?.cicp ?? null);
   const animation = apng ? animationOf(apng, { sharp, header, cicp }) : (decoded?.animation ?? null);
   const redrawn = await decoding(kind, () => {
-    if (animation && apng?.hidesStill && frames === 1) return firstAsPng(animation, header, sharp);
+    if (animation && apng?.hidesStill && apng.complete && frames === 1)
+      return firstAsPng(animation, header, sharp);
     if (isHeic) return heicAsPng(path, header, cicp);
     if (decoded?.isOpaque && header.hasAlpha)
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
