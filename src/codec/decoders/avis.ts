@@ -57,7 +57,8 @@ export async function decodeAvis(
   const mask = heads.find((one) => one.maskOf === first.id && one.count === count);
   const main = trackOf(first, file, limits);
   const turned = main.properties.filter(({ type }) => TURNING.includes(type));
-  const tracks = mask ? [main, trackOf(mask, file, limits, turned)] : [main];
+  const tracks = mask ? [main, trackOf(mask, file, limits)] : [main];
+  tracks[1]?.properties.push(...turned);
   const { delays, loop } = main;
   const turns = turned.find(({ type }) => type === 'irot')?.body[0] ?? 0;
   const [width, height] = turns & 1 ? [main.height, main.width] : [main.width, main.height];
@@ -138,17 +139,11 @@ function headOf(trak: Buffer): Head | null {
   };
 }
 
-function trackOf(
-  { maskOf, trak, table, entry, count }: Head,
-  file: Buffer,
-  limits: InputLimits,
-  turned: readonly Box[] = [],
-): Track {
+function trackOf({ maskOf, trak, table, entry, count }: Head, file: Buffer, limits: InputLimits): Track {
   const [width, height] = [entry.readUInt16BE(24), entry.readUInt16BE(26)];
   checkLimits({ width, height, frames: count }, limits);
   const properties = [...boxesIn(entry.subarray(78))].filter(({ type }) => KEPT.includes(type));
-  if (maskOf !== null)
-    properties.push({ type: 'auxC', body: fullBox(Buffer.from(MASK, 'latin1')) }, ...turned);
+  if (maskOf !== null) properties.push({ type: 'auxC', body: fullBox(Buffer.from(MASK, 'latin1')) });
   const [, , scale] = numbersIn(boxIn(boxIn(trak, 'mdia'), 'mdhd'));
   return {
     ...{ width, height, properties },

@@ -33,7 +33,7 @@ export async function recoloured(
 const [SRGB, SRGB_CURVE] = [1, 13];
 
 /** Divides the colours of RGBA by its alpha. */
-function divide(numbers: Uint8Array | Uint16Array, most: number): void {
+export function divide(numbers: Uint8Array | Uint8ClampedArray | Uint16Array, most: number): void {
   for (let at = 0; at < numbers.length; at++) {
     const alpha = numbers[at | 3] || most;
     if ((at & 3) < 3) numbers[at] = Math.min(most, Math.round(((numbers[at] ?? 0) * most) / alpha));
