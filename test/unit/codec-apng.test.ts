@@ -103,6 +103,11 @@ describe('an animated PNG', () => {
       expect([made.width, made.height]).toEqual([...size]);
       expect(await halves(made.bytes)).toEqual([[RED, RED]]);
     }
+    // Browsers show the other picture if frames are missing.
+    const cut = await apng([{ colour: RED }], { still: true, announced: 2 });
+    expect((await halves((await bench.convert(cut, { format: 'png' })).bytes))[0]?.[0]).toEqual([
+      1, 2, 3, 255,
+    ]);
   });
 
   test('whose last frame is damaged is kept with a warning', async () => {
