@@ -4,7 +4,7 @@ import { withMetadata } from './png.ts';
 
 /**
  * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrow` or `premultiplied`, to a
- * PNG in sRGB, upright and with its EXIF. Returns `null` if sharp reads the colours correctly itself.
+ * PNG in sRGB, or with its profile, upright and with its EXIF. Returns `null` if sharp reads the colours correctly itself.
  */
 export async function recoloured(
   input: string | Buffer,
@@ -15,8 +15,7 @@ export async function recoloured(
   // If there is also a profile, the codes take precedence.
   if (!narrow && !premultiplied && (cicp === null || (isPlain(cicp) && !icc))) return null;
   const isDeep = depth === 'ushort';
-  const upright = sharp(input, INPUT).autoOrient();
-  const whole = cicp || narrow ? upright.keepIccProfile() : upright;
+  const whole = sharp(input, INPUT).autoOrient().keepIccProfile();
   const stretched = narrow ? whole.linear(...stretch(bitsPerSample ?? 8, isDeep ? 65_535 : 255)) : whole;
   const opened = stretched.ensureAlpha();
   const drawn = isDeep ? opened.toColourspace('rgb16').raw({ depth: 'ushort' }) : opened.raw();
@@ -27,7 +26,7 @@ export async function recoloured(
   const pixels = toSrgb(numbers, cicp ?? { primaries: SRGB, transfer: SRGB_CURVE });
   const made = sharp(pixels, { ...INPUT, raw: { width, height, channels: 4 } });
   const png = await (hasAlpha ? made : made.removeAlpha()).png({ compressionLevel: 0 }).toBuffer();
-  return withMetadata(png, { exif });
+  return withMetadata(png, { exif, icc: cicp || narrow ? undefined : icc });
 }
 
 const [SRGB, SRGB_CURVE] = [1, 13];

@@ -10,7 +10,7 @@ interface Sequence {
   opacity?: readonly number[];
   /** Whether the colours are told to be multiplied by it. */
   premultiplied?: boolean;
-  /** Quarters by which they are turned. */
+  /** Quarters by which they are turned. Masks say the same, and all say it twice. */
   turns?: number;
   size?: Size;
   /** What its tables say of that. */
@@ -99,7 +99,7 @@ function trak(
     'av01',
     ...[Buffer.alloc(24), u16(...toldSize), Buffer.alloc(50), box('av1C', configuration)],
     ...colours.map((body) => box('colr', body)),
-    ...(!isMask && sequence.turns ? [box('irot', Buffer.from([sequence.turns]))] : []),
+    ...(sequence.turns ? Array(2).fill(box('irot', Buffer.from([sequence.turns]))) : []),
     ...(isMask ? [box('auxi', u32(0), Buffer.from('urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0'))] : []),
   );
   const table = box(
