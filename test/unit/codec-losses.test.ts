@@ -6,7 +6,7 @@ import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { startCodec } from '../support/codec/codec.ts';
 import { withChunk } from '../support/images/colours.ts';
 import { animation, photo, privatePhoto } from '../support/images/images.ts';
-import { gainMapJpeg, withCaption, withSegment } from '../support/images/jpeg-files.ts';
+import { gainMapJpeg, motionPhoto, withCaption, withSegment } from '../support/images/jpeg-files.ts';
 import { shared } from '../support/shared.ts';
 
 const bench = shared(() => startCodec({ sandbox: 'require' }));
@@ -141,8 +141,11 @@ describe('no loss is silent', () => {
       expect((await bench.convert(file)).removed).toEqual(['metadata']);
       expect(await warningsOf(file, { format: 'jpeg', stripExif: false })).toEqual(['metadata_dropped']);
     }
-    for (const file of [segment(0xec, 'Ducky\0'), behind('\r\n'), behind('\0'.repeat(400)), plain])
+    const padded = ['\0', '\xff', ' '].map((letter) => behind(letter.repeat(400)));
+    for (const file of [segment(0xec, 'Ducky\0'), segment(0xe5, ''), behind('\r\n'), ...padded, plain])
       expect((await bench.convert(file)).removed).toEqual([]);
+    const { warnings } = await bench.convert(await motionPhoto(), { format: 'jpeg', stripExif: false });
+    expect(warnings[1]?.message).toBe("The stored picture lacks the file's XMP.");
   });
 
   test('what a PNG tells behind its pixels is named as removed or lost', async () => {
@@ -159,8 +162,11 @@ describe('no loss is silent', () => {
     expect((await bench.convert(texts)).removed).toEqual(['metadata']);
     // What is in front counts, which every reader takes.
     const front = Buffer.concat([png.subarray(0, 33), ...writeChunk('eXIf', place), png.subarray(33)]);
-    const xmp = behind('iTXt', Buffer.from('XML:com.adobe.xmp\0\0\0\0\0<x exif:GPSLatitude="1,2N"/>'));
-    expect((await bench.convert(xmp)).removed).toEqual(['location', 'metadata']);
+    const xmp = (text: string) => Buffer.from(`XML:com.adobe.xmp\0\0\0\0\0${text}`);
+    const here = xmp('<x exif:GPSLatitude="1,2N"/>');
+    for (const one of [behind('iTXt', here), withChunk(png, 'iTXt', here)])
+      for (const file of [one, behind('iTXt', xmp('<x/>'), one)])
+        expect((await bench.convert(file)).removed).toEqual(['location', 'metadata']);
     expect((await bench.convert(withChunk(png, 'tIME', Buffer.alloc(7, 1)))).removed).toEqual(['metadata']);
     const twice = behind('eXIf', Buffer.from('II*\0\x08\0\0\0\0\0\0\0\0\0', 'latin1'), front);
     expect((await bench.convert(twice)).removed).toEqual(['location', 'metadata']);

@@ -56,8 +56,8 @@ const FLAT_BYTES_PER_PIXEL = 0.5;
 /** XMP of a file with a video behind its picture. */
 const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
-/** Numbers whose range libvips knows although they may be fractions or below zero. Of others, grey from 0 to 1 would be black. */
-const RANGED = ['scrgb', 'lab', 'labs', 'xyz'];
+/** Samples whose range libvips knows, by themselves or with their colours. Of others, grey from 0 to 1 would be black. */
+const RANGED = ['uchar', 'ushort', 'float scrgb', 'float lab', 'float xyz', 'short labs'];
 const RANGE_REFUSED =
   'The samples of the TIFF file are fractions, signed, or of 32 bits, and their range is unknown; save it with 8 or 16 bits.';
 
@@ -107,7 +107,7 @@ export async function openSource(
   });
   const isHeic = header.format === 'heif' && header.compression === 'hevc';
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
-  if (!['uchar', 'ushort'].includes(header.depth) && !RANGED.includes(header.space))
+  if (!RANGED.includes(header.depth) && !RANGED.includes(`${header.depth} ${header.space}`))
     throw new AppError('undecodable_image', RANGE_REFUSED);
 
   const { width, height, pages = 1 } = header;
@@ -139,7 +139,11 @@ export async function openSource(
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header: { ...header, ...decoded?.told, ...(jpeg?.tells && { comments: [UNREAD] }) },
+    header: {
+      ...header,
+      ...decoded?.told,
+      ...((jpeg?.tells || (jpeg?.trails && !video)) && { comments: [UNREAD] }),
+    },
     readsExif: header.exif !== undefined,
     frames,
     moves,

@@ -7,8 +7,9 @@ export interface Parts {
   gainMap: boolean;
   /** Number of separate pictures, without thumbnails and gain maps. */
   pictures: number;
-  /** Whether a JPEG file tells anything where sharp does not look: in comments, segments of programs and makers, or behind the picture. */
+  /** Whether a JPEG file tells anything where sharp does not look: in comments and segments of programs and makers, or behind the picture. */
   tells?: boolean;
+  trails?: boolean;
 }
 
 /** Enough for all segments before the picture, even if a phone writes a large thumbnail. */
@@ -43,13 +44,13 @@ function announcesGainMap({ marker, data }: Segment): boolean {
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
   const tail = await readHead(path, TAIL_BYTES, Math.max(0, (await stat(path)).size - TAIL_BYTES));
-  const tells = !tail.includes('ffd9', 0, 'hex') && tail.some((byte) => byte !== 0);
-  const parts: Parts = { gainMap: false, pictures: 1, tells };
+  const trails = !tail.includes('ffd9', 0, 'hex') && tail.some((byte) => byte !== tail[0]);
+  const parts: Parts = { gainMap: false, pictures: 1, tells: false, trails };
   for (const segment of segments(await readHead(path, HEAD_BYTES))) {
     const { marker, at, data } = segment;
     parts.gainMap ||= announcesGainMap(segment);
     const isProgram = (marker & 0xf0) === 0xe0 && !KNOWN.test(data.toString('latin1', 0, 20));
-    parts.tells ||= marker === 0xfe || isProgram;
+    parts.tells ||= data.length > 0 && (marker === 0xfe || isProgram);
     if (marker === 0xe2 && data.indexOf('MPF\0') === 0) await countOthers(path, at + 4, data, parts);
   }
   return parts;
@@ -101,5 +102,6 @@ async function countOthers(path: string, base: number, data: Buffer, parts: Part
       if (GAIN_MAP.test(other.toString('latin1'))) parts.gainMap = true;
       else parts.pictures++;
     }
+    return;
   }
 }

@@ -64,15 +64,17 @@ const XMP = 'XML:com.adobe.xmp\0';
 /** Returns what a file tells behind its pixels, where ImageMagick writes it and neither sharp nor a browser looks, and its time. */
 export function toldBehind(file: Buffer): Pick<Metadata, 'exif' | 'xmp' | 'comments'> {
   const told: Pick<Metadata, 'exif' | 'xmp' | 'comments'> = {};
-  let [isBehind, hasExif] = [false, false];
+  const seen = new Set<string>();
+  let isBehind = false;
   for (const { type, data } of chunksOf(file)) {
     isBehind ||= type === 'IDAT';
-    // A copy, so that the file does not stay in memory with it. Of several, the first one counts.
-    if (isBehind && type === 'eXIf' && !hasExif) told.exif = Buffer.from(data);
-    hasExif ||= type === 'eXIf';
-    if (isBehind && type === 'iTXt' && data.toString('latin1', 0, XMP.length) === XMP)
-      told.xmp = Buffer.from(data);
-    else if (type === 'tIME' || (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type)))
+    const isXmp = type === 'iTXt' && data.toString('latin1', 0, XMP.length) === XMP;
+    if (type === 'eXIf' || isXmp) {
+      const kind = isXmp ? 'xmp' : 'exif';
+      // A copy, so that the file does not stay in memory with it. Of several, the first one counts.
+      if (isBehind && !seen.has(kind)) told[kind] = Buffer.from(data);
+      seen.add(kind);
+    } else if (type === 'tIME' || (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type)))
       told.comments = [UNREAD];
   }
   return told;
