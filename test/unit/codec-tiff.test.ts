@@ -324,7 +324,19 @@ test('samples of unknown range are refused, because grey from 0 to 1 would be bl
   const [half, third] = [Buffer.alloc(4), Buffer.alloc(2)];
   half.writeFloatLE(0.5);
   third.writeInt16LE(10_922);
+  const light = Buffer.concat(Array(6).fill(half));
+  const tags = {
+    256: [2],
+    257: [1],
+    258: Array(3).fill(32),
+    262: [2],
+    277: [3],
+    278: [1],
+    339: Array(3).fill(3),
+  };
+  const integers = tiffFile({ ...tags, 262: [8], 339: Array(3).fill(2) }, [light], 273);
   for (const file of [
+    integers,
     grey(3, 32, half),
     grey(2, 16, third),
     grey(2, 8, third.subarray(1)),
@@ -336,16 +348,6 @@ test('samples of unknown range are refused, because grey from 0 to 1 would be bl
       expect.stringContaining('save it with 8 or 16 bits'),
     ]);
   }
-  const light = Buffer.concat(Array(6).fill(half));
-  const tags = {
-    256: [2],
-    257: [1],
-    258: Array(3).fill(32),
-    262: [2],
-    277: [3],
-    278: [1],
-    339: Array(3).fill(3),
-  };
   const { bytes } = await bench.convert(tiffFile(tags, [light], 273), { format: 'png' });
   expect([...(await sharp(bytes).raw().toBuffer())]).toEqual(Array(6).fill(188));
 });
