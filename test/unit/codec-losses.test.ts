@@ -153,7 +153,7 @@ describe('no loss is silent', () => {
     const png = await sharp(await photo(64, 64))
       .png()
       .toBuffer();
-    const behind = (type: string, data: Buffer, file = png) =>
+    const behind = (type: string, data: Buffer, file: Buffer = png) =>
       Buffer.concat([file.subarray(0, -12), ...writeChunk(type, data), file.subarray(-12)]);
     const place = exif?.subarray(6) ?? Buffer.alloc(0);
     const placed = behind('eXIf', place);

@@ -5,13 +5,12 @@ import { animationOf, firstAsPng } from '../decoders/apng-frames.ts';
 import { decodeAvis } from '../decoders/avis.ts';
 import { decodeBmp, iconAsPng } from '../decoders/bmp.ts';
 import { orNothing } from '../decoders/bytes.ts';
-import { UNREAD } from '../decoders/exif.ts';
 import { heicAsPng } from '../decoders/heic.ts';
 import { parseHeif, readHeifParts } from '../decoders/heif-boxes.ts';
 import { type Parts, readJpegParts } from '../decoders/jpeg-parts.ts';
 import { decodeJxl } from '../decoders/jxl.ts';
 import { writePng } from '../decoders/png.ts';
-import { readPngCicp, toldBehind } from '../decoders/png-chunks.ts';
+import { readChunks } from '../decoders/png-chunks.ts';
 import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
@@ -76,12 +75,11 @@ const DECODERS = new Map<Header['kind'], Decode>([
     'gif',
     (file, { maxFrames }) => {
       const still = orNothing(() => withClearing(file, maxFrames));
-      const texts = orNothing(() => hasTexts(file));
-      return { ...(still && { still }), ...(texts && { told: { comments: [UNREAD] } }), animation: null };
+      return { ...(still && { still }), tells: orNothing(() => hasTexts(file)) === true, animation: null };
     },
   ],
   ['jxl', decodeJxl],
-  ['png', (file) => ({ told: toldBehind(file), apng: parseApng(file), animation: null })],
+  ['png', (file) => ({ ...readChunks(file), apng: parseApng(file), animation: null })],
   ['tiff', decodeTiff],
 ]);
 
@@ -112,38 +110,31 @@ export async function openSource(
 
   const { width, height, pages = 1 } = header;
   const { complete } = await countFrames(path, kind, limits.maxFrames + 1);
+  // A profile takes precedence over codes in HEIF and the gamma of a PNG, but not over its codes.
+  const coded = decoded?.cicp ?? heif?.cicp ?? null;
+  const cicp = header.icc && (heif || coded?.gamma) ? null : coded;
   const apng = decoded?.apng ?? null;
-  const moves = kind === 'gif' || kind === 'webp' || apng !== null || (decoded?.animation ?? null) !== null;
+  const animation = apng ? animationOf(apng, { sharp, header, cicp }) : (decoded?.animation ?? null);
+  const moves = kind === 'gif' || kind === 'webp' || animation !== null;
   const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
-  // In PNG the codes take precedence over a profile, in HEIF the profile does.
-  const cicp =
-    kind === 'png'
-      ? await readPngCicp(path, header.icc !== undefined)
-      : header.icc
-        ? null
-        : (heif?.cicp ?? null);
-  const animation = apng ? animationOf(apng, { sharp, header, cicp }) : (decoded?.animation ?? null);
   const redrawn = await decoding(kind, () => {
     if (animation && apng?.hidesStill && apng.complete && frames === 1)
       return firstAsPng(animation, header, sharp);
     if (isHeic) return heicAsPng(path, header, cicp);
     if (decoded?.isOpaque && header.hasAlpha)
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
-    const { narrowGrey: narrow = false, premultiplied = false } = heif ?? {};
-    return recoloured(input, header, { cicp, narrow, premultiplied }, sharp);
+    return recoloured(input, header, { ...heif, cicp }, sharp);
   });
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
+  // Of what is behind a picture, a video has a warning of its own.
+  const tells = decoded?.tells || jpeg?.tells || (jpeg?.trails && !video);
   return {
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header: {
-      ...header,
-      ...decoded?.told,
-      ...((jpeg?.tells || (jpeg?.trails && !video)) && { comments: [UNREAD] }),
-    },
+    header: { ...header, ...decoded?.told, ...(tells && { comments: [{ keyword: '', text: '' }] }) },
     readsExif: header.exif !== undefined,
     frames,
     moves,

@@ -49,8 +49,8 @@ export async function decodeAvis(
   limits: InputLimits,
   sharp: SharpConstructor,
 ): Promise<Decoded> {
-  const parts = boxesIn(boxIn(file, 'moov')).filter(({ type }) => type === 'trak');
-  const heads = [...parts.take(MOST_TRACKS)].flatMap(({ body }) => headOf(body) ?? []);
+  const traks = boxesIn(boxIn(file, 'moov')).filter(({ type }) => type === 'trak');
+  const heads = [...traks.take(MOST_TRACKS)].flatMap(({ body }) => headOf(body) ?? []);
   const first = heads.find(({ maskOf }) => maskOf === null);
   if (!first || first.count === 0) throw damaged();
   const { count } = first;
@@ -69,12 +69,12 @@ export async function decodeAvis(
     return avifOf(pictures, isMultiplied);
   };
   const still = pictureOf(0);
-  const { cicp, narrowGrey, premultiplied } = parseHeif(still);
+  const parts = parseHeif(still);
 
   async function* seen() {
     tracks.forEach(checkWork);
     const header = await sharp(still, INPUT).metadata();
-    const colours = { cicp: header.icc ? null : cicp, narrow: narrowGrey, premultiplied };
+    const colours = { ...parts, cicp: header.icc ? null : parts.cicp };
     for (let frame = 0; frame < count; frame++) {
       const picture = pictureOf(frame);
       const drawn = await recoloured(picture, header, colours, sharp);

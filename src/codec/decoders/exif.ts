@@ -1,9 +1,6 @@
 import type { TakenWith } from '../../lib/taken-with.ts';
 import { integersOf, orNothing } from './bytes.ts';
 
-/** Stands for metadata that are told, but not read. */
-export const UNREAD = { keyword: '', text: '' };
-
 /** EXIF 2.32, section 4.6: tags of the first directory, the EXIF directory, and the GPS directory. */
 const MAKE = 0x010f;
 const MODEL = 0x0110;

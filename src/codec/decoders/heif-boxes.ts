@@ -2,7 +2,7 @@ import { orNothing, readHead } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
 /** What the boxes of a HEIF, HEIC or AVIF file say beyond what its decoder reports. */
-interface HeifParts {
+export interface HeifParts {
   /** How the main picture's numbers represent colours; `null` if the file does not say. */
   cicp: Cicp | null;
   /** Whether it is AVIF without chroma whose numbers leave out both ends of the range, which libheif does not stretch. */

@@ -8,7 +8,6 @@ import { checkLimits } from '../convert/limits.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import { damaged } from './bytes.ts';
-import { UNREAD } from './exif.ts';
 import { type Box, boxesIn } from './heif-boxes.ts';
 import { withMetadata } from './png.ts';
 
@@ -53,10 +52,9 @@ export async function decodeJxl(
   }
   const { png } = draw(image, 0);
   const read = metadataIn(file);
-  const isUnread = (!read.exif && boxNamed(file, 'Exif')) || (!read.xmp && boxNamed(file, 'xml '));
   return {
     still: withMetadata(png, read),
-    ...(isUnread && { told: { comments: [UNREAD] } }),
+    tells: [!read.exif && boxNamed(file, 'Exif'), !read.xmp && boxNamed(file, 'xml ')].some(Boolean),
     frames,
     animation: frames > 1 ? { width, height, count: frames, loop, frames: seen } : null,
   };

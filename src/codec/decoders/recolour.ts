@@ -1,15 +1,16 @@
 import { INPUT, type Metadata, type SharpConstructor } from '../convert/sharp.ts';
-import { type Cicp, isPlain, toSrgb } from './cicp.ts';
+import { isPlain, toSrgb } from './cicp.ts';
+import type { HeifParts } from './heif-boxes.ts';
 import { withMetadata } from './png.ts';
 
 /**
- * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrow` or `premultiplied`, to a
+ * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrowGrey` or `premultiplied`, to a
  * PNG in sRGB, or with its profile, upright and with its EXIF. Returns `null` if sharp reads the colours correctly itself.
  */
 export async function recoloured(
   input: string | Buffer,
   { depth, bitsPerSample, hasAlpha, exif, icc }: Metadata,
-  { cicp, narrow, premultiplied }: { cicp: Cicp | null; narrow: boolean; premultiplied: boolean },
+  { cicp, narrowGrey: narrow, premultiplied }: Pick<HeifParts, 'cicp'> & Partial<HeifParts>,
   sharp: SharpConstructor,
 ): Promise<Buffer | null> {
   // If there is also a profile, the codes take precedence.
