@@ -21,7 +21,7 @@ export interface Decoded {
   tells?: boolean;
   /** Whether what sharp takes for transparency is something else, such as a selection or a spot colour in a TIFF. */
   isOpaque?: boolean;
-  /** Bytes of its pixels in a TIFF that packs them without loss. */
+  /** Bytes of its pixels in a TIFF or WebP that packs them without loss. */
   packed?: number;
   /** Set for PNG. */
   cicp?: Cicp | null;

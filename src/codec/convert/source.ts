@@ -15,10 +15,11 @@ import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
 import { hasTexts, withClearing } from '../kept/gif.ts';
+import { isLossless } from '../kept/webp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import type { Animation, Decoded } from './animation.ts';
 import { countFrames } from './frames.ts';
-import { type Header, isLosslessWebp, readHeader } from './header.ts';
+import { type Header, readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
 import { INPUT, inSrgb, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
 
@@ -81,6 +82,10 @@ const DECODERS = new Map<Header['kind'], Decode>([
   ['jxl', decodeJxl],
   ['png', (file) => ({ ...readChunks(file), apng: parseApng(file), animation: null })],
   ['tiff', decodeTiff],
+  [
+    'webp',
+    (file) => ({ ...(orNothing(() => isLossless(file)) && { packed: file.length }), animation: null }),
+  ],
 ]);
 
 /**
@@ -140,7 +145,7 @@ export async function openSource(
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,
     complete: apng?.complete ?? complete,
-    isFlat: await isFlat(path, kind, input, header, decoded?.packed),
+    isFlat: await isFlat(kind, input, header, decoded?.packed),
     animation,
     ...(jpeg && { parts: { ...jpeg, video } }),
     ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video } }),
@@ -158,16 +163,12 @@ export function openUpright(
 }
 
 async function isFlat(
-  path: string,
   kind: Header['kind'],
   input: string | Buffer,
   { width, height }: Metadata,
   packed: number | undefined,
 ): Promise<boolean> {
-  const isLossless =
-    ['png', 'gif', 'bmp', 'ico', 'jxl'].includes(kind) ||
-    (kind === 'webp' && (await isLosslessWebp(path))) ||
-    packed !== undefined;
+  const isLossless = ['png', 'gif', 'bmp', 'ico', 'jxl'].includes(kind) || packed !== undefined;
   const bytes = packed ?? (typeof input === 'string' ? (await stat(input)).size : input.length);
   return isLossless && bytes < width * height * FLAT_BYTES_PER_PIXEL;
 }
