@@ -127,9 +127,10 @@ async function startWarm(options: Partial<BareOptions> = {}) {
 const record = (type: number, ...body: number[]) =>
   Buffer.concat([Buffer.from([type, 3, 3, 0, 100, ...body]), Buffer.alloc(100 - body.length)]);
 
-test.each(['plain', 'tls'])(
+test.each(['plain', 'tls', 'tls, and clients end politely'])(
   'an exit that cuts answers is left out, unless the site cuts all: %s',
   async (kind) => {
+    const isTls = kind !== 'plain';
     const stopped = new Set<string>();
     const asked: boolean[] = [];
     let waited = 0;
@@ -150,21 +151,22 @@ test.each(['plain', 'tls'])(
       const next = async () => `${((await once(socket, 'data')) as [Buffer])[0].toString('latin1')}`;
       const [hello, ...rest] = [record(22, 1, 0, 0, 96), record(20), record(23)];
       const socket = open(
-        kind === 'tls'
+        isTls
           ? `CONNECT a.example:${port} HTTP/1.1\r\n${login}\r\n`
           : `GET http://a.example:${site.ports.http}/ HTTP/1.1\r\n${login}Connection: close\r\n\r\n`,
       );
       let answer = await next();
-      if (kind === 'tls') {
+      if (isTls) {
         socket.write(hello);
         await next();
         socket.write(Buffer.concat(rest));
         answer = await next();
       }
-      const isCut = kind === 'tls' ? answer.length < 105 : answer.includes('Content-Length: 1000');
+      const isCut = isTls ? answer.length < 105 : answer.includes('Content-Length: 1000');
       asked.push(!isCut);
       if (isCut) waited += 2_000;
-      socket.resetAndDestroy();
+      if (kind.endsWith('politely')) socket.destroy();
+      else socket.resetAndDestroy();
       await gateway.empty();
       return !isCut;
     }
