@@ -22,7 +22,7 @@ import type { Outcome } from './meter.ts';
 import { isFound, watchForPortal } from './portal.ts';
 import type { Race, RaceResult } from './race.ts';
 import { formatTarget } from './target.ts';
-import { CUT_MS, exitHeaders, type Failure, type Upstream } from './upstream.ts';
+import { CUT_MS, exitHeaders, type Failure, STALLED_MS, type Upstream } from './upstream.ts';
 
 type PlainJob = Job & { request: PlainRequest };
 
@@ -117,6 +117,8 @@ class Exchange implements Carrier, Served {
   #sentAt: number | null = null;
   /** True while the client has to read before more of the answer is taken. */
   #clientReads = false;
+  /** True once the upstream was blamed for an answer that stands still. */
+  #isBlamed = false;
   #over = false;
 
   constructor(job: PlainJob, lane: Lane, result: RaceResult, settle: (outcome: Outcome) => void) {
@@ -181,6 +183,10 @@ class Exchange implements Carrier, Served {
 
   get patienceMs(): number {
     return this.#job.client.hasEnded && !this.#clientReads ? ENDED_MS : Number.POSITIVE_INFINITY;
+  }
+
+  look(): void {
+    if (this.#hasStalled(STALLED_MS)) this.#blame();
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
@@ -329,9 +335,8 @@ class Exchange implements Carrier, Served {
 
   #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {
     if (this.#over) return;
-    const { client, desk, target, admission } = this.#job;
+    const { client, desk, target } = this.#job;
     const { member } = this.#result.attempt;
-    const place = formatTarget(target);
     this.#over = true;
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
@@ -339,12 +344,11 @@ class Exchange implements Carrier, Served {
     const patienceMs = how === 'left' ? CUT_MS : Math.min(this.patienceMs, desk.options.idleMs);
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
-    const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
     if (isCut || (how === 'broken' && this.#answer !== null && desk.isEnding)) desk.meter.cut();
-    if (isCut) this.#lane.ended(member, place, true, answered);
+    if (isCut) this.#blame();
     else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
-    if (how === 'done') this.#lane.ended(member, place, false, answered);
+    if (how === 'done') this.#noteEnd(false);
     if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
     else this.#upstream.destroy();
     // Only a broken connection shows the client that something is missing.
@@ -353,6 +357,17 @@ class Exchange implements Carrier, Served {
       if (this.#keepsClient) client.again(!this.#clientReads);
       else client.close();
     }
+  }
+
+  #blame(): void {
+    if (!this.#isBlamed) this.#noteEnd(true);
+    this.#isBlamed = true;
+  }
+
+  #noteEnd(isCut: boolean): void {
+    const { target, admission } = this.#job;
+    const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
+    this.#lane.ended(this.#result.attempt.member, formatTarget(target), isCut, answered);
   }
 
   /** Whether what was announced has stood still, and not because of the client. Events come in chunks, with any pause between. */
