@@ -119,7 +119,7 @@ export class Tunnel implements Served {
     const { member, tookMs } = attempt;
     const { client, desk, target, voice, admission } = this.#job;
     const { account, session } = admission;
-    const { strict, monotonic, idleMs } = desk.options;
+    const { strict, monotonic, idleMs, timeoutMs } = desk.options;
     const lane = this.#lane;
     const opening = this.#opening;
     const place = formatTarget(target);
@@ -173,6 +173,7 @@ export class Tunnel implements Served {
       monotonic,
       onLook(now) {
         handshake?.look(now);
+        if (handshake?.isStuck(now, timeoutMs)) relay.cut();
         if (isStill()) judge(true, relay.cameAt);
       },
       onBytes(direction, bytes) {

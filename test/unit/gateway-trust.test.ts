@@ -199,6 +199,31 @@ test.each(['plain', 'tls', 'tls, and clients end politely'])(
   },
 );
 
+test.each(['plain', 'tls'])(
+  'an exit that stands still within an answer is left out while its client waits: %s',
+  async (kind) => {
+    const { gateway, open, before, clock } = await startWarm();
+    const tls = createServer((socket) => {
+      const plain = ['HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx'];
+      const answers = kind === 'tls' ? [record(22, 2, 0, 0, 96, 3, 3), record(23).subarray(0, 9)] : plain;
+      socket.on('data', () => socket.write(answers.shift() ?? '')).on('error', () => {});
+    });
+    closers.push(stopperOf(tls));
+    const place = `a.example:${await listening(tls)}`;
+    const [hello, rest] = [record(22, 1, 0, 0, 96), record(23)];
+    const socket = open(
+      kind === 'tls' ? `CONNECT ${place} HTTP/1.1\r\n\r\n` : `GET http://${place}/ HTTP/1.1\r\n\r\n`,
+    );
+    for (const bytes of kind === 'tls' ? [hello, rest] : []) {
+      await once(socket, 'data');
+      socket.write(bytes);
+    }
+    await once(socket, 'data');
+    clock.ahead += 10_000;
+    await until(() => gateway.engine.exits().trusted < before.trusted);
+  },
+);
+
 test('a client that leaves between two events has not been cut off', async () => {
   const { gateway, open, before, clock } = await startWarm();
   const events = createHttpServer((_, response) => response.writeHead(200).write('data: 1\n\n'));
@@ -281,6 +306,20 @@ test('handshakes have not failed while the gateway itself stands still', async (
   Bun.sleepSync(1_600);
   await Promise.all(answers);
   expect(gateway.engine.exits()).toEqual(before);
+});
+
+test('a client is let go, to try again, when its handshake has stood still for the time that it may take', async () => {
+  const { open, clock } = await startWarm();
+  const tls = createServer((socket) =>
+    socket.once('data', () => socket.write(record(22, 2, 0, 0, 96, 3, 3))),
+  );
+  closers.push(stopperOf(tls));
+  const socket = open(`CONNECT a.example:${await listening(tls)} HTTP/1.1\r\n\r\n`);
+  await once(socket, 'data');
+  socket.write(record(22, 1, 0, 0, 96));
+  await once(socket, 'data');
+  clock.ahead += 10_000;
+  await closed(socket);
 });
 
 const ENDS = ['plain', 'tls'].flatMap((kind) => ['stopped', 'revoked'].map((why) => [kind, why] as const));
