@@ -5,7 +5,7 @@ import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Plan } from './attempt.ts';
 import type { Client, Job, Served } from './client.ts';
 import type { Carrier } from './desk.ts';
-import { badRequest, type GatewayFault, maybeSent } from './fault.ts';
+import { badRequest, GatewayFault, maybeSent } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -46,6 +46,11 @@ export function sendPlain(job: PlainJob): void {
     left() {
       running?.cancel();
       desk.settled(job, 'client_left');
+    },
+    cut() {
+      running?.cancel();
+      desk.settled(job, 'no_answer');
+      client.refuse(voice, new GatewayFault('unavailable', 'The gateway ended before an answer came.'));
     },
     // A client may end its half after a whole request; a request without its end never gets one.
     ended() {

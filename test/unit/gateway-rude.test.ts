@@ -117,6 +117,20 @@ describe.each([
     await ended;
   });
 
+  test.each([
+    ['GET', ' 503 '],
+    ['POST', ' 502 '],
+  ])('one that stops tells a client that waits for an answer to %s', async (method, status) => {
+    const proxy = createServer();
+    closers.push(() => proxy.close());
+    const gateway = await start(`127.0.0.1:${await listening(proxy)}`);
+    const answer = talk(gateway, get(1).replace('GET', method));
+    const [upstream] = await once(proxy, 'connection');
+    await once(upstream, 'data');
+    gateway.stop();
+    expect(await answer).toEqual({ text: expect.stringContaining(status), end: 'FIN' });
+  });
+
   test('connections over the limit leave nothing behind', async () => {
     const gateway = await start(await startProxy(OK), { connections: 10 });
     for (let round = 0; round < 3; round++) {
