@@ -191,7 +191,7 @@ class Exchange implements Carrier, Served {
   }
 
   look(): void {
-    if (this.#hasStalled(STALLED_MS)) this.#blame();
+    if (this.#hasStalled(STALLED_MS)) this.#noteEnd(true);
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
@@ -350,7 +350,7 @@ class Exchange implements Carrier, Served {
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     if (isCut || (how === 'broken' && this.#answer !== null && desk.isEnding)) desk.meter.cut();
-    if (isCut) this.#blame();
+    if (isCut) this.#noteEnd(true);
     else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
     if (how === 'done') this.#noteEnd(false);
@@ -364,12 +364,10 @@ class Exchange implements Carrier, Served {
     }
   }
 
-  #blame(): void {
-    if (!this.#isBlamed) this.#noteEnd(true);
-    this.#isBlamed = true;
-  }
-
+  /** Notes how the answer has ended. One that was cut counts once. */
   #noteEnd(isCut: boolean): void {
+    if (isCut && this.#isBlamed) return;
+    this.#isBlamed ||= isCut;
     const { target, admission } = this.#job;
     const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
     this.#lane.ended(this.#result.attempt.member, formatTarget(target), isCut, answered);

@@ -23,8 +23,6 @@ export class Relay implements Carrier {
   movedAt: number;
   /** When the upstream last sent something, or could again; infinite while the client has bytes left to read. */
   cameAt = 0;
-  /** When the client has left, or ended its half; before that, lower than any time. */
-  leftAt = Number.NEGATIVE_INFINITY;
   readonly startedAt: number;
   readonly look: (now: number) => void;
   readonly #options: RelayOptions;
@@ -71,7 +69,6 @@ export class Relay implements Carrier {
       },
       ended: () => {
         this.#ended ??= name;
-        if (direction === 'up') this.leftAt = this.#options.monotonic();
         this.#isWhole ||= direction === 'down';
         to.end();
       },
@@ -98,8 +95,7 @@ export class Relay implements Carrier {
   #end(by: EndedBy): void {
     if (this.#over) return;
     this.#over = true;
-    const { client, upstream, monotonic, onEnd } = this.#options;
-    if (by === 'client' && this.#ended !== by) this.leftAt = monotonic();
+    const { client, upstream, onEnd } = this.#options;
     client.destroy();
     upstream.destroy();
     // A client that has only ended its half still waited.

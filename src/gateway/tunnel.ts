@@ -157,11 +157,10 @@ export class Tunnel implements Served {
               why === 'distrusted' ? lane.distrusted(member, place) : lane.failed(member, why),
           });
     if (handshake) member.unproven += ++owes;
-    let isBlamed = false;
     // A pause that ends in time says nothing, so what stands still is judged by who gives up, or by its length.
-    const isStill = () =>
-      isWithin &&
-      (relay.leftAt - relay.cameAt >= CUT_MS || monotonic() - relay.cameAt >= Math.min(STALLED_MS, idleMs));
+    const mostMs = Math.min(STALLED_MS, idleMs);
+    const isStill = (ms: number) => isWithin && monotonic() - relay.cameAt >= ms;
+    let isBlamed = false;
     const judge = (isCut: boolean, since: number) => {
       if (!isProven || (isCut && isBlamed)) return;
       isBlamed ||= isCut;
@@ -174,7 +173,7 @@ export class Tunnel implements Served {
       onLook(now) {
         handshake?.look(now);
         if (handshake?.isStuck(now, timeoutMs)) relay.cut();
-        if (isStill()) judge(true, relay.cameAt);
+        if (isStill(mostMs)) judge(true, relay.cameAt);
       },
       onBytes(direction, bytes) {
         desk.meter.bytes(direction, bytes.length);
@@ -189,7 +188,7 @@ export class Tunnel implements Served {
         settle();
         const hasFailed = handshake?.ended(endedBy, monotonic()) === true;
         const isBroken = endedBy === 'upstream';
-        const isCut = isStill() || (isWithin && isBroken);
+        const isCut = isBroken ? isWithin : isStill(endedBy === 'client' ? CUT_MS : mostMs);
         const isStopped = isWithin && endedBy === 'limit' && desk.isEnding;
         if (isProven ? isCut || isStopped : hasFailed && isBroken) desk.meter.cut();
         judge(isCut, isBroken ? monotonic() : relay.cameAt);

@@ -199,30 +199,45 @@ test.each(['plain', 'tls', 'tls, and clients end politely'])(
   },
 );
 
-test.each(['plain', 'tls'])(
-  'an exit that stands still within an answer is left out while its client waits: %s',
-  async (kind) => {
-    const { gateway, open, before, clock } = await startWarm();
-    const tls = createServer((socket) => {
-      const plain = ['HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx'];
-      const answers = kind === 'tls' ? [record(22, 2, 0, 0, 96, 3, 3), record(23).subarray(0, 9)] : plain;
-      socket.on('data', () => socket.write(answers.shift() ?? '')).on('error', () => {});
-    });
-    closers.push(stopperOf(tls));
-    const place = `a.example:${await listening(tls)}`;
-    const [hello, rest] = [record(22, 1, 0, 0, 96), record(23)];
-    const socket = open(
-      kind === 'tls' ? `CONNECT ${place} HTTP/1.1\r\n\r\n` : `GET http://${place}/ HTTP/1.1\r\n\r\n`,
-    );
-    for (const bytes of kind === 'tls' ? [hello, rest] : []) {
-      await once(socket, 'data');
-      socket.write(bytes);
-    }
+/** A client of a site that has fallen silent within its answer. */
+async function startStill(kind: string, options: Parameters<typeof startWarm>[0] = {}) {
+  const world = await startWarm(options);
+  const [part, hello] = ['HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx', record(22, 2, 0, 0, 96, 3, 3)];
+  const site = createServer({ allowHalfOpen: true }, (socket) => {
+    const answers = kind === 'plain' ? [part] : [hello, record(23).subarray(0, 9)];
+    socket.on('data', () => socket.write(answers.shift() ?? '')).on('error', () => {});
+  });
+  closers.push(stopperOf(site));
+  const place = `a.example:${await listening(site)}`;
+  const head = kind === 'plain' ? `GET http://${place}/` : `CONNECT ${place}`;
+  const socket = world.open(`${head} HTTP/1.1\r\nProxy-Authorization: Basic ${btoa('a:token')}\r\n\r\n`);
+  const sent = {
+    plain: [],
+    tls: [record(22, 1, 0, 0, 96), record(23)],
+    handshake: [record(22, 1, 0, 0, 96)],
+  };
+  for (const bytes of sent[kind as keyof typeof sent]) {
     await once(socket, 'data');
+    socket.write(bytes);
+  }
+  await once(socket, 'data');
+  return { ...world, socket };
+}
+
+test.each(['plain', 'tls'])(
+  'an exit that stands still within an answer rests while its client waits: %s',
+  async (kind) => {
+    const { gateway, before, clock } = await startStill(kind);
     clock.ahead += 10_000;
     await until(() => gateway.engine.exits().trusted < before.trusted);
   },
 );
+
+test('a client is let go, to try again, when its handshake has stood still for the time that it may take', async () => {
+  const { socket, clock } = await startStill('handshake');
+  clock.ahead += 10_000;
+  await closed(socket);
+});
 
 test('a client that leaves between two events has not been cut off', async () => {
   const { gateway, open, before, clock } = await startWarm();
@@ -308,42 +323,14 @@ test('handshakes have not failed while the gateway itself stands still', async (
   expect(gateway.engine.exits()).toEqual(before);
 });
 
-test('a client is let go, to try again, when its handshake has stood still for the time that it may take', async () => {
-  const { open, clock } = await startWarm();
-  const tls = createServer((socket) =>
-    socket.once('data', () => socket.write(record(22, 2, 0, 0, 96, 3, 3))),
-  );
-  closers.push(stopperOf(tls));
-  const socket = open(`CONNECT a.example:${await listening(tls)} HTTP/1.1\r\n\r\n`);
-  await once(socket, 'data');
-  socket.write(record(22, 1, 0, 0, 96));
-  await once(socket, 'data');
-  clock.ahead += 10_000;
-  await closed(socket);
-});
-
 const ENDS = ['plain', 'tls'].flatMap((kind) => ['stopped', 'revoked'].map((why) => [kind, why] as const));
 
 test.each(ENDS)('no answer was cut off because the gateway itself ends it: %s, %s', async (kind, why) => {
   let revoked = false;
-  const { gateway, open, before, clock } = await startWarm({
+  const { gateway, socket, before, clock } = await startStill(kind, {
     withTokens: true,
     verify: async (id) => (revoked ? null : { id, rate: null, quota: null }),
   });
-  const part = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx';
-  const site = createServer({ allowHalfOpen: true }, (socket) => {
-    const answers = kind === 'plain' ? [part] : [record(22, 2, 0, 0, 96, 3, 3), record(23).subarray(0, 9)];
-    socket.on('data', () => socket.write(answers.shift() ?? ''));
-  });
-  closers.push(stopperOf(site));
-  const place = `a.example:${await listening(site)}`;
-  const head = kind === 'plain' ? `GET http://${place}/` : `CONNECT ${place}`;
-  const socket = open(`${head} HTTP/1.1\r\nProxy-Authorization: Basic ${btoa('a:token')}\r\n\r\n`);
-  for (const bytes of kind === 'plain' ? [] : [record(22, 1, 0, 0, 96), record(23)]) {
-    await once(socket, 'data');
-    socket.write(bytes);
-  }
-  await once(socket, 'data');
   // It still waits for the rest.
   if (why === 'revoked') socket.end();
   await pause(100);
