@@ -83,13 +83,15 @@ export class Relay implements Carrier {
   #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {
     const { client, upstream, monotonic, onBytes } = this.#options;
     this.movedAt = monotonic();
+    if (direction === 'down') this.cameAt = this.movedAt;
     if (!onBytes(direction, bytes)) {
       this.#end('limit');
       return;
     }
     const isTaken = (direction === 'up' ? upstream : client).write(bytes);
-    if (direction === 'down') this.cameAt = isTaken ? this.movedAt : Number.POSITIVE_INFINITY;
-    if (!isTaken) from.pause();
+    if (isTaken) return;
+    if (direction === 'down') this.cameAt = Number.POSITIVE_INFINITY;
+    from.pause();
   }
 
   #end(by: EndedBy): void {
