@@ -50,7 +50,7 @@ export function sendPlain(job: PlainJob): void {
     cut() {
       running?.cancel();
       desk.settled(job, 'no_answer');
-      client.refuse(voice, new GatewayFault('unavailable', 'The gateway ended before an answer came.'));
+      client.refuse(voice, new GatewayFault('unavailable', 'The gateway hung up before an answer came.'));
     },
     // A client may end its half after a whole request; a request without its end never gets one.
     ended() {
@@ -376,7 +376,8 @@ class Exchange implements Carrier, Served {
   /** Whether what was announced has stood still, and not because of the client. Events come in chunks, with any pause between. */
   #hasStalled(ms: number): boolean {
     const { left = 0 } = this.#answer?.body ?? {};
-    if (left === 0 || left === Number.POSITIVE_INFINITY || this.#clientReads) return false;
+    if (left === 0 || left === Number.POSITIVE_INFINITY) return false;
+    if (this.#clientReads || !this.#requestBody.done) return false;
     return this.#job.desk.options.monotonic() - this.movedAt >= ms;
   }
 }

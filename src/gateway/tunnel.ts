@@ -190,7 +190,7 @@ export class Tunnel implements Served {
         const isBroken = endedBy === 'upstream';
         const isCut = isBroken ? isWithin : isStill(endedBy === 'client' ? CUT_MS : mostMs);
         const isStopped = isWithin && endedBy === 'limit' && desk.isEnding;
-        if (isProven ? isCut || isStopped : hasFailed && isBroken) desk.meter.cut();
+        if (isProven ? isCut || isStopped : hasFailed && endedBy !== 'client') desk.meter.cut();
         judge(isCut, isBroken ? monotonic() : relay.cameAt);
       },
     });

@@ -234,9 +234,28 @@ test.each(['plain', 'tls'])(
 );
 
 test('a client is let go, to try again, when its handshake has stood still for the time that it may take', async () => {
-  const { socket, clock } = await startStill('handshake');
+  const { gateway, socket, clock } = await startStill('handshake');
   clock.ahead += 10_000;
   await closed(socket);
+  expect(gateway.meter.summary()).toMatchObject({ requests: 21, served: 20 });
+});
+
+test('an answer has not stood still while its client has yet to send the rest of the request', async () => {
+  const { gateway, open, before, clock } = await startWarm();
+  const echo = createHttpServer((request, response) =>
+    request.pipe(response.writeHead(200, { 'content-length': 2 })),
+  );
+  closers.push(stopperOf(echo));
+  const socket = open(
+    `POST http://a.example:${await listening(echo)}/ HTTP/1.1\r\nContent-Length: 2\r\n\r\n1`,
+  );
+  for (let text = ''; !text.endsWith('\n1'); ) text += (await once(socket, 'data'))[0];
+  clock.ahead += 10_000;
+  // The gateway looks after its answers once a second, but not right after it has stood still itself.
+  await pause(2_100);
+  socket.destroy();
+  await gateway.empty();
+  expect(gateway.engine.exits()).toEqual(before);
 });
 
 test('a client that leaves between two events has not been cut off', async () => {
