@@ -122,6 +122,8 @@ class Exchange implements Carrier, Served {
   #sentAt: number | null = null;
   /** True while the client has to read before more of the answer is taken. */
   #clientReads = false;
+  /** True once it has let the upstream wait for so long that the target may give up. */
+  #isUnread = false;
   /** True once the upstream was blamed for an answer that stands still. */
   #isBlamed = false;
   #over = false;
@@ -201,7 +203,9 @@ class Exchange implements Carrier, Served {
   }
 
   #moved(): void {
-    this.movedAt = this.#job.desk.options.monotonic();
+    const now = this.#job.desk.options.monotonic();
+    this.#isUnread ||= this.#clientReads && now - this.movedAt >= STALLED_MS;
+    this.movedAt = now;
   }
 
   #sendBody(): void {
@@ -324,7 +328,7 @@ class Exchange implements Carrier, Served {
     if (this.#over) return;
     this.#moved();
     if (this.#answer?.framing === 'until close' && !cut) this.#end('done');
-    else this.#fail(maybeSent(), 'closed');
+    else this.#fail(maybeSent(), this.#isUnread ? null : 'closed');
   }
 
   /** The client gets an error, if there is no answer yet. `blame`: what the proxy did, or `null` if it was not at fault. */
