@@ -88,6 +88,8 @@ export class Client implements TcpListener {
   serving: Served | null = null;
   /** True once it sends no more. */
   hasEnded = false;
+  /** True once nothing more is sent than what has been. */
+  isClosing = false;
   readonly startedAt: number;
   readonly #options: ClientOptions;
   #read: () => void;
@@ -96,7 +98,6 @@ export class Client implements TcpListener {
    * When it is ended if it still waits for the client. A timer for each client would cost more than one check of all.
    */
   #deadline = Number.POSITIVE_INFINITY;
-  #closing = false;
   #account: Account | null = null;
   /** Of the latest request. */
   #admission: Admission | null = null;
@@ -186,7 +187,7 @@ export class Client implements TcpListener {
     this.#goOn();
     this.#resume();
     this.socket.end();
-    this.#closing = true;
+    this.isClosing = true;
     this.#await();
   }
 
@@ -195,7 +196,7 @@ export class Client implements TcpListener {
     // A browser that asks over one connection for long must get no other exit for the next.
     if (this.#admission?.session) this.#admission.session.usedAt = now;
     if (now < this.#deadline) return;
-    if (this.#closing) this.socket.destroy();
+    if (this.isClosing) this.socket.destroy();
     else this.close();
   }
 

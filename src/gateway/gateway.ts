@@ -92,13 +92,13 @@ export class Gateway extends Desk implements Host {
     }
   }
 
-  /** Cuts all connections. */
+  /** Cuts all connections. Clients that wait for an answer are told. */
   stop(): void {
     for (const timer of this.#timers) clearInterval(timer);
     this.#close();
     this.idle.close();
     for (const carrier of this.carriers) carrier.cut();
-    for (const client of this.#clients) client.socket.destroy();
+    for (const client of this.#clients) if (!client.isClosing) client.drop();
   }
 
   serve(job: Job): void {

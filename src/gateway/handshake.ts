@@ -58,6 +58,11 @@ export class Handshake {
     if (this.#options.greeted && !this.#failed && now - this.#movedAt >= limit) this.#fail('timeout');
   }
 
+  /** Whether nothing has moved for this long since the greeting, of which the client still waits for the rest. */
+  isStuck(now: number, ms: number): boolean {
+    return this.#options.greeted && this.#up < LEAST_FINISHED_BYTES && now - this.#movedAt >= ms;
+  }
+
   /** Returns whether it has failed. */
   ended(endedBy: EndedBy, now: number): boolean {
     const isFinished = this.#up >= LEAST_FINISHED_BYTES;

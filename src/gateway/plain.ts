@@ -5,7 +5,7 @@ import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Plan } from './attempt.ts';
 import type { Client, Job, Served } from './client.ts';
 import type { Carrier } from './desk.ts';
-import { badRequest, type GatewayFault, maybeSent } from './fault.ts';
+import { badRequest, GatewayFault, maybeSent } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -22,7 +22,7 @@ import type { Outcome } from './meter.ts';
 import { isFound, watchForPortal } from './portal.ts';
 import type { Race, RaceResult } from './race.ts';
 import { formatTarget } from './target.ts';
-import { CUT_MS, exitHeaders, type Failure, type Upstream } from './upstream.ts';
+import { CUT_MS, exitHeaders, type Failure, STALLED_MS, type Upstream } from './upstream.ts';
 
 type PlainJob = Job & { request: PlainRequest };
 
@@ -46,6 +46,11 @@ export function sendPlain(job: PlainJob): void {
     left() {
       running?.cancel();
       desk.settled(job, 'client_left');
+    },
+    cut() {
+      running?.cancel();
+      desk.settled(job, 'no_answer');
+      client.refuse(voice, new GatewayFault('unavailable', 'The gateway hung up before an answer came.'));
     },
     // A client may end its half after a whole request; a request without its end never gets one.
     ended() {
@@ -117,6 +122,10 @@ class Exchange implements Carrier, Served {
   #sentAt: number | null = null;
   /** True while the client has to read before more of the answer is taken. */
   #clientReads = false;
+  /** True once it has let the upstream wait for so long that the target may give up. */
+  #isUnread = false;
+  /** True once the upstream was blamed for an answer that stands still. */
+  #isBlamed = false;
   #over = false;
 
   constructor(job: PlainJob, lane: Lane, result: RaceResult, settle: (outcome: Outcome) => void) {
@@ -183,6 +192,10 @@ class Exchange implements Carrier, Served {
     return this.#job.client.hasEnded && !this.#clientReads ? ENDED_MS : Number.POSITIVE_INFINITY;
   }
 
+  look(): void {
+    if (this.#hasStalled(STALLED_MS)) this.#noteEnd(true);
+  }
+
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
   cut(idle = false): void {
     const isSilent = idle && this.#requestBody.done && this.#answer === null;
@@ -190,7 +203,9 @@ class Exchange implements Carrier, Served {
   }
 
   #moved(): void {
-    this.movedAt = this.#job.desk.options.monotonic();
+    const now = this.#job.desk.options.monotonic();
+    this.#isUnread ||= this.#clientReads && now - this.movedAt >= STALLED_MS;
+    this.movedAt = now;
   }
 
   #sendBody(): void {
@@ -313,7 +328,7 @@ class Exchange implements Carrier, Served {
     if (this.#over) return;
     this.#moved();
     if (this.#answer?.framing === 'until close' && !cut) this.#end('done');
-    else this.#fail(maybeSent(), 'closed');
+    else this.#fail(maybeSent(), this.#isUnread ? null : 'closed');
   }
 
   /** The client gets an error, if there is no answer yet. `blame`: what the proxy did, or `null` if it was not at fault. */
@@ -329,9 +344,8 @@ class Exchange implements Carrier, Served {
 
   #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {
     if (this.#over) return;
-    const { client, desk, target, admission } = this.#job;
+    const { client, desk, target } = this.#job;
     const { member } = this.#result.attempt;
-    const place = formatTarget(target);
     this.#over = true;
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
@@ -339,12 +353,11 @@ class Exchange implements Carrier, Served {
     const patienceMs = how === 'left' ? CUT_MS : Math.min(this.patienceMs, desk.options.idleMs);
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
-    const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
     if (isCut || (how === 'broken' && this.#answer !== null && desk.isEnding)) desk.meter.cut();
-    if (isCut) this.#lane.ended(member, place, true, answered);
+    if (isCut) this.#noteEnd(true);
     else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
-    if (how === 'done') this.#lane.ended(member, place, false, answered);
+    if (how === 'done') this.#noteEnd(false);
     if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
     else this.#upstream.destroy();
     // Only a broken connection shows the client that something is missing.
@@ -355,10 +368,20 @@ class Exchange implements Carrier, Served {
     }
   }
 
+  /** Notes how the answer has ended. One that was cut counts once. */
+  #noteEnd(isCut: boolean): void {
+    if (isCut && this.#isBlamed) return;
+    this.#isBlamed ||= isCut;
+    const { target, admission } = this.#job;
+    const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
+    this.#lane.ended(this.#result.attempt.member, formatTarget(target), isCut, answered);
+  }
+
   /** Whether what was announced has stood still, and not because of the client. Events come in chunks, with any pause between. */
   #hasStalled(ms: number): boolean {
     const { left = 0 } = this.#answer?.body ?? {};
-    if (left === 0 || left === Number.POSITIVE_INFINITY || this.#clientReads) return false;
+    if (left === 0 || left === Number.POSITIVE_INFINITY) return false;
+    if (this.#clientReads || !this.#requestBody.done) return false;
     return this.#job.desk.options.monotonic() - this.movedAt >= ms;
   }
 }

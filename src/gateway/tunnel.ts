@@ -8,7 +8,7 @@ import { type Opening, openingReader, readGreeting, recordFollower } from './ope
 import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
 import { formatTarget } from './target.ts';
-import { CUT_MS, exitHeaders, type Upstream } from './upstream.ts';
+import { CUT_MS, exitHeaders, STALLED_MS, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
 const SILENT_CLIENT_MS = 1_000;
@@ -119,7 +119,7 @@ export class Tunnel implements Served {
     const { member, tookMs } = attempt;
     const { client, desk, target, voice, admission } = this.#job;
     const { account, session } = admission;
-    const { strict, monotonic, idleMs } = desk.options;
+    const { strict, monotonic, idleMs, timeoutMs } = desk.options;
     const lane = this.#lane;
     const opening = this.#opening;
     const place = formatTarget(target);
@@ -157,11 +157,24 @@ export class Tunnel implements Served {
               why === 'distrusted' ? lane.distrusted(member, place) : lane.failed(member, why),
           });
     if (handshake) member.unproven += ++owes;
+    // A pause that ends in time says nothing, so what stands still is judged by who gives up, or by its length.
+    const mostMs = Math.min(STALLED_MS, idleMs);
+    const isStill = (ms: number) => isWithin && monotonic() - relay.cameAt >= ms;
+    let isBlamed = false;
+    const judge = (isCut: boolean, since: number) => {
+      if (!isProven || (isCut && isBlamed)) return;
+      isBlamed ||= isCut;
+      lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });
+    };
     const relay: Relay = new Relay({
       client: client.socket,
       upstream: socket,
       monotonic,
-      onLook: (now) => handshake?.look(now),
+      onLook(now) {
+        handshake?.look(now);
+        if (handshake?.isStuck(now, timeoutMs)) relay.cut();
+        if (isStill(mostMs)) judge(true, relay.cameAt);
+      },
       onBytes(direction, bytes) {
         desk.meter.bytes(direction, bytes.length);
         handshake?.moved(direction, bytes.length, relay.movedAt);
@@ -174,15 +187,13 @@ export class Tunnel implements Served {
         member.busy--;
         settle();
         const hasFailed = handshake?.ended(endedBy, monotonic()) === true;
-        // A pause that ended in time says nothing, so what stands still is judged by who gives up.
         const isBroken = endedBy === 'upstream';
-        const patienceMs = endedBy === 'client' ? CUT_MS : Math.min(relay.patienceMs, idleMs);
-        const isCut = isWithin && (isBroken || monotonic() - relay.cameAt >= patienceMs);
+        const isCut = isBroken
+          ? isWithin && !relay.isUnread
+          : isStill(endedBy === 'client' ? CUT_MS : mostMs);
         const isStopped = isWithin && endedBy === 'limit' && desk.isEnding;
-        if (isProven ? isCut || isStopped : hasFailed && isBroken) desk.meter.cut();
-        if (!isProven) return;
-        const since = isBroken ? monotonic() : relay.cameAt;
-        lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });
+        if (isProven ? isCut || isStopped : hasFailed && endedBy !== 'client') desk.meter.cut();
+        judge(isCut, isBroken ? monotonic() : relay.cameAt);
       },
     });
     desk.carriers.add(relay);

@@ -74,6 +74,8 @@ export function exitOf({ key, ip, exitIp, login }: Upstream): string {
 
 /** An answer that stands still for this long before its end is cut: clients wait for longer, and sites rarely pause within one. */
 export const CUT_MS = 2_000;
+/** The same while its client waits, which may be for minutes. */
+export const STALLED_MS = 10_000;
 
 /** Expected share of time in which a proxy works of which nothing is known. */
 const UNKNOWN_PRIOR = 0.3;

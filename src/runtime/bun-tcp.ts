@@ -126,7 +126,8 @@ class BunSocket implements TcpSocket {
   /** Sends the buffered data, because the system has room again. */
   flush(): void {
     const socket = this.#socket;
-    if (socket === null) return;
+    // Bun also calls it where nothing waited, such as when the other side ends.
+    if (socket === null || this.#kept.length === 0) return;
     while (this.#kept.length > 0) {
       const [first = new Uint8Array()] = this.#kept;
       const sent = Math.max(0, socket.write(first));

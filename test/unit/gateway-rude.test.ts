@@ -57,6 +57,21 @@ test('a tunnel is over once its client is gone, even if that had ended its half 
   expect(ends).toEqual(['client']);
 });
 
+test('what comes counts as come even if a quota that is used up ends the tunnel then', () => {
+  const upstream = silent();
+  const onEnd = () => expect(relay.cameAt).toBe(60_000);
+  const relay = new Relay({
+    client: silent(),
+    upstream,
+    monotonic: () => 60_000,
+    onLook() {},
+    onBytes: () => false,
+    onEnd,
+  });
+  upstream.listener.received(Buffer.from('half a record'));
+  expect.assertions(1);
+});
+
 describe.each([
   ['Bun', bunTcp],
   ['node:net', nodeTcp],
@@ -115,6 +130,20 @@ describe.each([
     upstream.write(OK);
     expect((await answer).text).toMatch(/Connection: close[\s\S]*ok$/);
     await ended;
+  });
+
+  test.each([
+    ['GET', ' 503 '],
+    ['POST', ' 502 '],
+  ])('one that stops tells a client that waits for an answer to %s', async (method, status) => {
+    const proxy = createServer();
+    closers.push(() => proxy.close());
+    const gateway = await start(`127.0.0.1:${await listening(proxy)}`);
+    const answer = talk(gateway, get(1).replace('GET', method));
+    const [upstream] = await once(proxy, 'connection');
+    await once(upstream, 'data');
+    gateway.stop();
+    expect(await answer).toEqual({ text: expect.stringContaining(status), end: 'FIN' });
   });
 
   test('connections over the limit leave nothing behind', async () => {

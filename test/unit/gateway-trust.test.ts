@@ -127,9 +127,10 @@ async function startWarm(options: Partial<BareOptions> = {}) {
 const record = (type: number, ...body: number[]) =>
   Buffer.concat([Buffer.from([type, 3, 3, 0, 100, ...body]), Buffer.alloc(100 - body.length)]);
 
-test.each(['plain', 'tls'])(
+test.each(['plain', 'tls', 'tls, and clients end politely'])(
   'an exit that cuts answers is left out, unless the site cuts all: %s',
   async (kind) => {
+    const isTls = kind !== 'plain';
     const stopped = new Set<string>();
     const asked: boolean[] = [];
     let waited = 0;
@@ -150,21 +151,22 @@ test.each(['plain', 'tls'])(
       const next = async () => `${((await once(socket, 'data')) as [Buffer])[0].toString('latin1')}`;
       const [hello, ...rest] = [record(22, 1, 0, 0, 96), record(20), record(23)];
       const socket = open(
-        kind === 'tls'
+        isTls
           ? `CONNECT a.example:${port} HTTP/1.1\r\n${login}\r\n`
           : `GET http://a.example:${site.ports.http}/ HTTP/1.1\r\n${login}Connection: close\r\n\r\n`,
       );
       let answer = await next();
-      if (kind === 'tls') {
+      if (isTls) {
         socket.write(hello);
         await next();
         socket.write(Buffer.concat(rest));
         answer = await next();
       }
-      const isCut = kind === 'tls' ? answer.length < 105 : answer.includes('Content-Length: 1000');
+      const isCut = isTls ? answer.length < 105 : answer.includes('Content-Length: 1000');
       asked.push(!isCut);
       if (isCut) waited += 2_000;
-      socket.resetAndDestroy();
+      if (kind.endsWith('politely')) socket.destroy();
+      else socket.resetAndDestroy();
       await gateway.empty();
       return !isCut;
     }
@@ -197,18 +199,69 @@ test.each(['plain', 'tls'])(
   },
 );
 
-test('a client that leaves between two events has not been cut off', async () => {
-  const { gateway, open, before, clock } = await startWarm();
-  const events = createHttpServer((_, response) => response.writeHead(200).write('data: 1\n\n'));
-  closers.push(stopperOf(events));
-  const port = await listening(events);
-  for (let n = 0; n < 2; n++) {
-    const socket = open(`GET http://a.example:${port}/ HTTP/1.1\r\n\r\n`);
-    for (let text = ''; !text.includes('data: 1'); ) text += (await once(socket, 'data'))[0];
-    clock.ahead += 60_000;
-    socket.resetAndDestroy();
-    await gateway.empty();
+/** A client of a site that has fallen silent within its answer, after so many bytes of it. */
+async function startStill(kind: string, options: Parameters<typeof startWarm>[0] = {}, bytes = 0) {
+  const world = await startWarm(options);
+  const [begun, hello] = [Buffer.alloc(bytes), record(22, 2, 0, 0, 96, 3, 3)];
+  const part = `HTTP/1.1 200 OK\r\nContent-Length: ${bytes + 9}\r\n\r\n${begun}x`;
+  const [data, rest] = [record(23).subarray(0, 9), record(23).subarray(9)];
+  const site = createServer({ allowHalfOpen: true }, (socket) => {
+    const answers = kind === 'plain' ? [part] : [hello, Buffer.concat([begun, data]), rest];
+    socket.on('data', () => socket.write(answers.shift() ?? '')).on('error', () => {});
+  });
+  const stop = stopperOf(site);
+  closers.push(stop);
+  const place = `a.example:${await listening(site)}`;
+  const head = kind === 'plain' ? `GET http://${place}/` : `CONNECT ${place}`;
+  const socket = world.open(`${head} HTTP/1.1\r\nProxy-Authorization: Basic ${btoa('a:token')}\r\n\r\n`);
+  const sent = {
+    plain: [],
+    tls: [record(22, 1, 0, 0, 96), record(23)],
+    handshake: [record(22, 1, 0, 0, 96)],
+  };
+  for (const message of sent[kind as keyof typeof sent]) {
+    await once(socket, 'data');
+    socket.write(message);
   }
+  await once(socket, 'data');
+  return { ...world, socket, stop };
+}
+
+test.each(['plain', 'tls'])(
+  'an exit that stands still within an answer rests while its client waits: %s',
+  async (kind) => {
+    const { gateway, before, clock } = await startStill(kind);
+    clock.ahead += 10_000;
+    await until(() => gateway.engine.exits().trusted < before.trusted);
+  },
+);
+
+test('a client is let go, to try again, when its handshake has stood still for the time that it may take', async () => {
+  const { gateway, socket, clock } = await startStill('handshake');
+  clock.ahead += 10_000;
+  await closed(socket);
+  expect(gateway.meter.summary()).toMatchObject({ requests: 21, served: 20 });
+});
+
+test.each([
+  ['between two events', 'GET', '', {}],
+  [
+    'before it has sent the rest of its request',
+    'POST',
+    'Content-Length: 2\r\n\r\n1',
+    { 'content-length': 2 },
+  ],
+])('a client that waits and leaves %s has not been cut off', async (_, method, rest, length) => {
+  const { gateway, open, before, clock } = await startWarm();
+  const site = createHttpServer((_, response) => response.writeHead(200, length).write('1'));
+  closers.push(stopperOf(site));
+  const socket = open(`${method} http://a.example:${await listening(site)}/ HTTP/1.1\r\n${rest || '\r\n'}`);
+  for (let text = ''; !/\r\n1/.test(text); ) text += (await once(socket, 'data'))[0];
+  clock.ahead += 10_000;
+  // The gateway looks after its answers once a second, but not right after it has stood still itself.
+  await pause(2_100);
+  socket.resetAndDestroy();
+  await gateway.empty();
   expect(gateway.engine.exits()).toEqual(before);
 });
 
@@ -233,30 +286,31 @@ test('answers that a site breaks off all at once count against it, although it d
 });
 
 test('an answer that stands still for a while, and then goes on, has not been cut off', async () => {
-  let waited = 0;
-  const { gateway, open } = await startWorld({ monotonic: () => performance.now() + waited });
-  const tls = createServer((socket) => {
-    const data = record(23);
-    const answers = [record(22, 2, 0, 0, 96, 3, 3), data.subarray(0, 9), data.subarray(9)];
-    socket.on('data', () => socket.write(answers.shift() ?? ''));
-  });
-  closers.push(stopperOf(tls));
-  const socket = open(`CONNECT a.example:${await listening(tls)} HTTP/1.1\r\n\r\n`);
-  for (const bytes of [record(22, 1, 0, 0, 96), record(23)]) {
-    await once(socket, 'data');
-    socket.write(bytes);
-  }
-  await once(socket, 'data');
-  await until(() => gateway.engine.exits().trusted === 1);
-  waited += 5_000;
+  const { gateway, socket, before, clock } = await startStill('tls');
+  clock.ahead += 5_000;
   // The gateway looks after its tunnels once a second.
   await pause(1_100);
   socket.write('x');
   await once(socket, 'data');
-  socket.end();
+  socket.resetAndDestroy();
   await gateway.empty();
-  expect(gateway.engine.exits().trusted).toBe(1);
+  expect(gateway.engine.exits()).toEqual(before);
 });
+
+test.each(['plain', 'tls'])(
+  'a site that gives up a client that does not read says nothing about the exit: %s',
+  async (kind) => {
+    const { gateway, socket, before, clock, stop } = await startStill(kind, {}, 20_000_000);
+    socket.pause();
+    // Until the system takes no more.
+    await pause(1_000);
+    clock.ahead += 60_000;
+    stop();
+    socket.resume();
+    await gateway.empty();
+    expect(gateway.engine.exits()).toEqual(before);
+  },
+);
 
 test('handshakes have not failed while the gateway itself stands still', async () => {
   const { gateway, open, before, clock } = await startWarm();
@@ -285,24 +339,10 @@ const ENDS = ['plain', 'tls'].flatMap((kind) => ['stopped', 'revoked'].map((why)
 
 test.each(ENDS)('no answer was cut off because the gateway itself ends it: %s, %s', async (kind, why) => {
   let revoked = false;
-  const { gateway, open, before, clock } = await startWarm({
+  const { gateway, socket, before, clock } = await startStill(kind, {
     withTokens: true,
     verify: async (id) => (revoked ? null : { id, rate: null, quota: null }),
   });
-  const part = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx';
-  const site = createServer({ allowHalfOpen: true }, (socket) => {
-    const answers = kind === 'plain' ? [part] : [record(22, 2, 0, 0, 96, 3, 3), record(23).subarray(0, 9)];
-    socket.on('data', () => socket.write(answers.shift() ?? ''));
-  });
-  closers.push(stopperOf(site));
-  const place = `a.example:${await listening(site)}`;
-  const head = kind === 'plain' ? `GET http://${place}/` : `CONNECT ${place}`;
-  const socket = open(`${head} HTTP/1.1\r\nProxy-Authorization: Basic ${btoa('a:token')}\r\n\r\n`);
-  for (const bytes of kind === 'plain' ? [] : [record(22, 1, 0, 0, 96), record(23)]) {
-    await once(socket, 'data');
-    socket.write(bytes);
-  }
-  await once(socket, 'data');
   // It still waits for the rest.
   if (why === 'revoked') socket.end();
   await pause(100);

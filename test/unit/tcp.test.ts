@@ -34,7 +34,7 @@ function dial(tcp: Tcp, to: number, onOpened: (socket: TcpSocket) => void, onEnd
         onOpened(socket);
       },
       received: (bytes) => void told.push(Buffer.from(bytes).toString()),
-      drained() {},
+      drained: () => void told.push('drained'),
       ended() {
         told.push('ended');
         onEnded(socket);
@@ -65,6 +65,20 @@ describe.each([
       (socket) => socket.end(),
     );
     expect(theyFirst).toEqual(['opened', 'bye', 'ended', 'closed null']);
+  });
+
+  test('hears of room in the system only after it had none', async () => {
+    const told = await dial(
+      tcp,
+      port,
+      (socket) => {
+        socket.pause();
+        socket.write(new Uint8Array([END]));
+        setImmediate(() => socket.resume());
+      },
+      (socket) => socket.end(),
+    );
+    expect(told).toEqual(['opened', 'bye', 'ended', 'closed null']);
   });
 
   test('reports resets and refusals by their codes', async () => {
