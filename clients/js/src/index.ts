@@ -6,7 +6,7 @@
  *     for await (const proxy of picpool.proxies({ protocol: 'socks5', country: ['DE', 'FR'] })) use(proxyUrl(proxy));
  */
 import { events } from './events.ts';
-import { createHttp, type PicpoolOptions, type Query } from './http.ts';
+import { createHttp, PicpoolError, type PicpoolOptions, type Query } from './http.ts';
 import type {
   GatewayReport,
   GatewayReported,
@@ -143,9 +143,11 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
       http.json(`/api/info/${encodeURIComponent(id)}`, { ...opened(password), mustHave: ['id'] }),
     async imageFile({ id, format }, password) {
       const extension = format === 'jpeg' ? 'jpg' : format;
-      return (
-        await http.open(`/i/${encodeURIComponent(id)}.${extension}`, 'image/', opened(password))
-      ).blob();
+      const path = `/i/${encodeURIComponent(id)}.${extension}`;
+      const file = await http.open(path, 'image/', opened(password));
+      return file.blob().catch((error: unknown) => {
+        throw new PicpoolError(`${http.url} does not respond: the file broke off.`, {}, error);
+      });
     },
     async *images(text) {
       const path = text === undefined ? '/api/list' : '/api/search';
