@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from itertools import count
 from types import TracebackType
 from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Set, Type, cast
 
 import httpx
 
 from . import _calls as calls
-from ._calls import Call, Picture, PicpoolError
+from ._calls import Call, Picture, PicpoolError, Reader
 from ._types import Image, Job, Proxy, TestResult, Uploaded
 
 
@@ -16,7 +17,8 @@ class Picpool:
     """One server. Each method raises ``PicpoolError`` where the server refuses or does not answer.
 
     ``token`` is one of the server, or its ``ADMIN_TOKEN``. A GET that is answered 429 or 503 is sent again, ``retries`` times,
-    after the time that the server names, unless that is more than a minute; nothing else is repeated.
+    after the time that the server names, unless that is more than a minute. An upload whose answer was lost is repeated once, unless
+    ``retries`` is 0; nothing else is.
     """
 
     def __init__(self, url: str, *, token: Optional[str] = None, retries: int = 2, http: Optional[httpx.Client] = None) -> None:
@@ -97,10 +99,13 @@ class Picpool:
     def current_refresh(self) -> Job:
         return cast(Job, self._json(Call("GET", "/api/refresh", must_have=("job",)))["job"])
 
-    def upload(self, picture: Picture, *, filename: Optional[str] = None, **options: Any) -> Uploaded:
+    def upload(
+        self, picture: Picture, *, filename: Optional[str] = None, idempotency_key: Optional[str] = None, **options: Any
+    ) -> Uploaded:
         """Uploads a picture: a path, its bytes or an open file. Options are those of ``POST /api/upload``: ``format``, ``password``,
-        ``max_width``, ``max_height``, ``quality``, ``strip_exif``, ``title``, ``alt``."""
-        return cast(Uploaded, self._json(calls.upload_call(picture, filename, options)))
+        ``max_width``, ``max_height``, ``quality``, ``strip_exif``, ``title``, ``alt``. ``idempotency_key``: 16 to 255 characters without
+        spaces; another upload with the same key, picture and options within 10 minutes returns what the first has stored."""
+        return cast(Uploaded, self._json(calls.upload_call(picture, filename, idempotency_key, options)))
 
     def image(self, id: str, *, password: Optional[str] = None) -> Image:
         """What is known of a picture."""
@@ -108,7 +113,7 @@ class Picpool:
 
     def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
         """The file of a picture, as it is stored."""
-        return calls.picture_of(self.url, self._send(calls.file_call(image, password)))
+        return cast(bytes, self._send(calls.file_call(image, password), calls.picture_of))
 
     def images(self, text: Optional[str] = None) -> Iterator[Image]:
         """All public pictures, newest first, fetched in pages as the loop goes on; those with the text in name, id or format."""
@@ -128,21 +133,20 @@ class Picpool:
         return cast(List[Proxy], self._json(call)["proxies"])
 
     def _json(self, call: Call) -> Dict[str, Any]:
-        return calls.parsed(self.url, self._send(call), call.must_have)
+        return cast(Dict[str, Any], self._send(call, calls.parsed))
 
-    def _send(self, call: Call) -> httpx.Response:
+    def _send(self, call: Call, read: Reader) -> Any:
         call.headers = {**self._headers, **call.headers}
-        for attempt in range(self._retries + 1):
+        for attempt in count():
             try:
-                return calls.check(self._http.request(call.method, self.url + call.path, **call.arguments()))
-            except httpx.HTTPError as error:
-                raise calls.no_answer(self.url, error) from error
-            except PicpoolError as error:
-                pause = calls.pause_before_again(call, error)
-                if pause is None or attempt == self._retries:
-                    raise
+                answer = self._http.request(call.method, self.url + call.path, **call.arguments())
+                return read(self.url, calls.check(answer), call)
+            except (httpx.HTTPError, PicpoolError) as fault:
+                error = fault if isinstance(fault, PicpoolError) else calls.no_answer(self.url, fault)
+                pause = calls.pause_before_again(call, error, attempt, self._retries)
+                if pause is None:
+                    raise error
                 time.sleep(pause)
-        raise AssertionError("not reached")
 
 
 class AsyncPicpool:
@@ -216,15 +220,17 @@ class AsyncPicpool:
     async def current_refresh(self) -> Job:
         return cast(Job, (await self._json(Call("GET", "/api/refresh", must_have=("job",))))["job"])
 
-    async def upload(self, picture: Picture, *, filename: Optional[str] = None, **options: Any) -> Uploaded:
-        call = await asyncio.to_thread(calls.upload_call, picture, filename, options)
+    async def upload(
+        self, picture: Picture, *, filename: Optional[str] = None, idempotency_key: Optional[str] = None, **options: Any
+    ) -> Uploaded:
+        call = await asyncio.to_thread(calls.upload_call, picture, filename, idempotency_key, options)
         return cast(Uploaded, await self._json(call))
 
     async def image(self, id: str, *, password: Optional[str] = None) -> Image:
         return cast(Image, await self._json(calls.info_call(id, password)))
 
     async def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
-        return calls.picture_of(self.url, await self._send(calls.file_call(image, password)))
+        return cast(bytes, await self._send(calls.file_call(image, password), calls.picture_of))
 
     async def images(self, text: Optional[str] = None) -> AsyncIterator[Image]:
         cursor: Optional[str] = None
@@ -243,18 +249,17 @@ class AsyncPicpool:
         return cast(List[Proxy], (await self._json(call))["proxies"])
 
     async def _json(self, call: Call) -> Dict[str, Any]:
-        return calls.parsed(self.url, await self._send(call), call.must_have)
+        return cast(Dict[str, Any], await self._send(call, calls.parsed))
 
-    async def _send(self, call: Call) -> httpx.Response:
+    async def _send(self, call: Call, read: Reader) -> Any:
         call.headers = {**self._headers, **call.headers}
-        for attempt in range(self._retries + 1):
+        for attempt in count():
             try:
-                return calls.check(await self._http.request(call.method, self.url + call.path, **call.arguments()))
-            except httpx.HTTPError as error:
-                raise calls.no_answer(self.url, error) from error
-            except PicpoolError as error:
-                pause = calls.pause_before_again(call, error)
-                if pause is None or attempt == self._retries:
-                    raise
+                answer = await self._http.request(call.method, self.url + call.path, **call.arguments())
+                return read(self.url, calls.check(answer), call)
+            except (httpx.HTTPError, PicpoolError) as fault:
+                error = fault if isinstance(fault, PicpoolError) else calls.no_answer(self.url, fault)
+                pause = calls.pause_before_again(call, error, attempt, self._retries)
+                if pause is None:
+                    raise error
                 await asyncio.sleep(pause)
-        raise AssertionError("not reached")
