@@ -1,12 +1,22 @@
 import { beforeAll, expect, spyOn, test } from 'bun:test';
+import type { Static } from '@sinclair/typebox';
 import {
   createPicpool,
+  type ImageInfo,
+  type ListedImage,
   type Picpool,
   PicpoolError,
+  type PoolProxy,
+  type ProxyDetails,
   proxyUrl,
+  type RefreshJob,
+  type TestResult,
   throughPool,
+  type Uploaded,
   type UploadOptions,
 } from '../../clients/js/src/index.ts';
+import type { infoAnswer, listAnswer, uploadAnswer } from '../../src/image/schemas.ts';
+import type { jobSchema, listSchema, proxyDetailsSchema, quickTestSchema } from '../../src/proxy/schemas.ts';
 import type { ImageHost } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
@@ -36,6 +46,19 @@ function stuck(text: string, init: ResponseInit, { signal }: RequestInit = {}, c
   };
   return new Response(new ReadableStream({ start, cancel }), init);
 }
+
+/** `never` if an answer of the server has fields that the client does not tell of; only what the client tells can be an `Answer`. */
+type Tells<Answer extends Told, Told> =
+  Exclude<keyof Answer, keyof Told | 'success'> extends never ? true : never;
+void ([true, true, true, true, true, true, true] satisfies [
+  Tells<Static<typeof uploadAnswer.schema>, Uploaded>,
+  Tells<Static<typeof infoAnswer.schema>, ImageInfo>,
+  Tells<Static<typeof listAnswer.schema>['images'][number], ListedImage>,
+  Tells<Static<typeof proxyDetailsSchema>, ProxyDetails>,
+  Tells<Static<typeof quickTestSchema>, TestResult>,
+  Tells<Static<typeof jobSchema>, RefreshJob>,
+  Tells<Static<typeof listSchema>['proxies'][number], PoolProxy>,
+]);
 
 /** A client of a pool; what it asks for is noted. */
 function clientOf(pool: PoolServer): { proxies: Picpool; asked: string[] } {
@@ -71,7 +94,7 @@ test('the client uploads with every option and progress, and reads, finds and de
     alt: 'A cup',
   } as const;
   const fleeting = await images.upload(picture, options);
-  const { expires_at, ...kept } = (await images.image(fleeting.id)) as unknown as Record<string, unknown>;
+  const { expires_at, ...kept } = await images.image(fleeting.id);
   expect(kept).toMatchObject({ visibility: 'unlisted', title: 'Tea', alt: 'A cup', views_left: 3 });
   expect(Date.parse(String(expires_at)) - Date.now()).toBeLessThan(7_200_001);
 

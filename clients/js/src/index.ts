@@ -11,7 +11,9 @@ import type {
   GatewayReport,
   GatewayReported,
   ImageInfo,
+  ListedImage,
   PoolProxy,
+  ProxyDetails,
   ProxyFilter,
   RefreshJob,
   Report,
@@ -37,7 +39,7 @@ export interface Picpool {
   proxies(filter?: ProxyFilter): AsyncGenerator<PoolProxy, void, void>;
   /** Returns up to `count` of them, 1 to 500. */
   someProxies(count: number, filter?: ProxyFilter): Promise<PoolProxy[]>;
-  proxy(id: number): Promise<PoolProxy>;
+  proxy(id: number): Promise<ProxyDetails>;
   /** Tests any proxy now, and waits for the result. */
   testProxy(proxy: Pick<PoolProxy, 'ip' | 'port' | 'protocol'>): Promise<TestResult>;
   /** Reports whether a proxy worked for you. */
@@ -62,7 +64,7 @@ export interface Picpool {
    * Yields all public pictures, newest first, fetching pages as the loop proceeds; with `text`, those whose name, ID
    * or format contains it.
    */
-  images(text?: string): AsyncGenerator<StoredImage, void, void>;
+  images(text?: string): AsyncGenerator<ListedImage, void, void>;
   /** Deletes a picture that was uploaded from this address, or with its delete token. */
   deleteImage(id: string, deleteToken?: string): Promise<void>;
 }
@@ -71,7 +73,7 @@ interface ProxyPage {
   proxies: PoolProxy[];
 }
 interface ImagePage {
-  images: StoredImage[];
+  images: ListedImage[];
   next: string | null;
 }
 

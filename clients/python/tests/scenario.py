@@ -19,9 +19,11 @@ from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import get_type_hints
 from urllib.parse import urljoin, urlsplit
 
 import httpx
+import picpool
 from picpool import AsyncPicpool, GatewayRotation, Picpool, PicpoolError, Rotation, gateway_url, is_ban, proxy_url
 
 URL, TOKEN, PAGE, *PARTS = sys.argv[1:]
@@ -154,6 +156,14 @@ def waits():
     check("a report, which nobody needs, waits for 5 seconds at most", limits == [5, 5])
     for none in (b"\xb2", b"1 Jan 2020 00:00:00 +99999999999999999999"):
         check("a wait that is none", refused(answering(lambda _: httpx.Response(429, headers=[(b"Retry-After", none)])).refresh).retry_after is None)
+
+
+def types():
+    described = httpx.get(urljoin(URL, "/openapi.json")).json()["components"]["schemas"]
+    names = {"UploadedImage": "Uploaded", "RefreshJob": "Job", "ProxyTest": "TestResult"}
+    for schema in ("Proxy", "ProxyDetails", "ProxyTest", "RefreshJob", "ListedImage", "ImageInfo", "UploadedImage"):
+        told = get_type_hints(getattr(picpool, names.get(schema, schema))).keys()
+        check(f"types: {schema}", described[schema]["properties"].keys() - {"success"} == told)
 
 
 def losses():
@@ -592,6 +602,7 @@ def with_playwright():
 sync_client()
 waits()
 losses()
+types()
 asyncio.run(async_client())
 with_rotation()
 with_bans()

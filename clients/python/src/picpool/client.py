@@ -10,7 +10,7 @@ import httpx
 
 from . import _calls as calls
 from ._calls import Call, Picture, PicpoolError, Reader
-from ._types import Image, Job, Proxy, TestResult, Uploaded
+from ._types import Image, ImageInfo, Job, ListedImage, Proxy, ProxyDetails, TestResult, Uploaded
 
 
 class Picpool:
@@ -63,8 +63,8 @@ class Picpool:
         """The first so many of them, 1 to 500."""
         return self._page(calls.proxies_page(filter, limit=count))
 
-    def proxy(self, id: int) -> Proxy:
-        return cast(Proxy, self._json(calls.proxy_call(id)))
+    def proxy(self, id: int) -> ProxyDetails:
+        return cast(ProxyDetails, self._json(calls.proxy_call(id)))
 
     def test_proxy(self, ip: str, port: int, protocol: str = "http") -> TestResult:
         """Tests any proxy now, and waits for the result."""
@@ -107,20 +107,20 @@ class Picpool:
         spaces; another upload with the same key, picture and options within 10 minutes returns what the first has stored."""
         return cast(Uploaded, self._json(calls.upload_call(picture, filename, idempotency_key, options)))
 
-    def image(self, id: str, *, password: Optional[str] = None) -> Image:
+    def image(self, id: str, *, password: Optional[str] = None) -> ImageInfo:
         """What is known of a picture."""
-        return cast(Image, self._json(calls.info_call(id, password)))
+        return cast(ImageInfo, self._json(calls.info_call(id, password)))
 
     def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
         """The file of a picture, as it is stored."""
         return cast(bytes, self._send(calls.file_call(image, password), calls.picture_of))
 
-    def images(self, text: Optional[str] = None) -> Iterator[Image]:
+    def images(self, text: Optional[str] = None) -> Iterator[ListedImage]:
         """All public pictures, newest first, fetched in pages as the loop goes on; those with the text in name, id or format."""
         cursor: Optional[str] = None
         while True:
             page = self._json(calls.images_page(text, cursor))
-            yield from cast(List[Image], page["images"])
+            yield from cast(List[ListedImage], page["images"])
             cursor = page["next"]
             if cursor is None:
                 return
@@ -190,8 +190,8 @@ class AsyncPicpool:
     async def some_proxies(self, count: int, **filter: Any) -> List[Proxy]:
         return await self._page(calls.proxies_page(filter, limit=count))
 
-    async def proxy(self, id: int) -> Proxy:
-        return cast(Proxy, await self._json(calls.proxy_call(id)))
+    async def proxy(self, id: int) -> ProxyDetails:
+        return cast(ProxyDetails, await self._json(calls.proxy_call(id)))
 
     async def test_proxy(self, ip: str, port: int, protocol: str = "http") -> TestResult:
         return cast(TestResult, await self._json(calls.test_call(ip, port, protocol)))
@@ -226,17 +226,17 @@ class AsyncPicpool:
         call = await asyncio.to_thread(calls.upload_call, picture, filename, idempotency_key, options)
         return cast(Uploaded, await self._json(call))
 
-    async def image(self, id: str, *, password: Optional[str] = None) -> Image:
-        return cast(Image, await self._json(calls.info_call(id, password)))
+    async def image(self, id: str, *, password: Optional[str] = None) -> ImageInfo:
+        return cast(ImageInfo, await self._json(calls.info_call(id, password)))
 
     async def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
         return cast(bytes, await self._send(calls.file_call(image, password), calls.picture_of))
 
-    async def images(self, text: Optional[str] = None) -> AsyncIterator[Image]:
+    async def images(self, text: Optional[str] = None) -> AsyncIterator[ListedImage]:
         cursor: Optional[str] = None
         while True:
             page = await self._json(calls.images_page(text, cursor))
-            for image in cast(List[Image], page["images"]):
+            for image in cast(List[ListedImage], page["images"]):
                 yield image
             cursor = page["next"]
             if cursor is None:
