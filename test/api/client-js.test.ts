@@ -527,6 +527,8 @@ test('a proxy is written as clients take it', () => {
 });
 
 test('an answer that is not JSON, or was cut off, is an error of the client', async () => {
+  const closed = createPicpool(BASE, { fetch: () => Promise.reject(new TypeError('It is closed.')) });
+  expect(closed.stats()).rejects.toThrow(/respond: It is closed\.$/);
   const answering = (body: string) => createPicpool(BASE, { fetch: () => new Response(body) });
   for (const body of ['<p>Log in', '{"total": 1']) {
     const refused = await answering(body)

@@ -230,9 +230,10 @@ function secondsOf(text: string): number | null {
   return Number.isNaN(seconds) ? null : Math.max(0, seconds);
 }
 
+/** Without a full stop, as it ends a sentence. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? messageOf(error.cause) : error.message;
+  return error.cause instanceof Error ? messageOf(error.cause) : error.message.replace(/\.$/, '');
 }
 
 /** Resolves after that many ms. Rejects with the reason of the signal. */
