@@ -159,11 +159,14 @@ def waits():
 
 
 def types():
-    described = httpx.get(urljoin(URL, "/openapi.json")).json()["components"]["schemas"]
+    api = httpx.get(urljoin(URL, "/openapi.json")).json()
+    described = api["components"]["schemas"]
     names = {"UploadedImage": "Uploaded", "RefreshJob": "Job", "ProxyTest": "TestResult"}
     for schema in ("Proxy", "ProxyDetails", "ProxyTest", "RefreshJob", "ListedImage", "ImageInfo", "UploadedImage"):
         told = get_type_hints(getattr(picpool, names.get(schema, schema))).keys()
         check(f"types: {schema}", described[schema]["properties"].keys() - {"success"} == told)
+    form = api["paths"]["/api/upload"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
+    check("types: the options of an upload", form.keys() - {"image", "filename"} == get_type_hints(picpool.UploadOptions).keys())
 
 
 def losses():

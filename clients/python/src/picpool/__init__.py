@@ -12,7 +12,7 @@
 """
 
 from ._calls import PicpoolError
-from ._types import Image, ImageInfo, Job, ListedImage, Proxy, ProxyDetails, TestResult, Uploaded, proxy_url
+from ._types import Image, ImageInfo, Job, ListedImage, Proxy, ProxyDetails, TestResult, Uploaded, UploadOptions, proxy_url
 from .bans import is_ban
 from .client import AsyncPicpool, Picpool
 from .gateway import gateway_url
@@ -33,6 +33,7 @@ __all__ = [
     "Rotation",
     "TestResult",
     "Uploaded",
+    "UploadOptions",
     "gateway_url",
     "is_ban",
     "proxy_url",

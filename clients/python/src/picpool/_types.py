@@ -72,6 +72,24 @@ class Job(TypedDict):
     finished_at: Optional[str]
 
 
+class UploadOptions(TypedDict, total=False):
+    """The fields of ``POST /api/upload``. ``None`` is the same as nothing."""
+
+    format: Optional[str]
+    password: Optional[str]
+    visibility: Optional[str]
+    expires_in: Optional[str]
+    max_views: Optional[int]
+    max_width: Optional[int]
+    max_height: Optional[int]
+    quality: Optional[int]
+    strip_exif: Optional[bool]
+    title: Optional[str]
+    alt: Optional[str]
+    album: Optional[str]
+    album_token: Optional[str]
+
+
 class Image(TypedDict):
     """A picture."""
 

@@ -4,13 +4,16 @@ import asyncio
 import time
 from itertools import count
 from types import TracebackType
-from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Set, Type, cast
+from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Optional, Set, Type, cast
 
 import httpx
 
 from . import _calls as calls
 from ._calls import Call, Picture, PicpoolError, Reader
-from ._types import Image, ImageInfo, Job, ListedImage, Proxy, ProxyDetails, TestResult, Uploaded
+from ._types import Image, ImageInfo, Job, ListedImage, Proxy, ProxyDetails, TestResult, Uploaded, UploadOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Picpool:
@@ -100,10 +103,9 @@ class Picpool:
         return cast(Job, self._json(Call("GET", "/api/refresh", must_have=("job",)))["job"])
 
     def upload(
-        self, picture: Picture, *, filename: Optional[str] = None, idempotency_key: Optional[str] = None, **options: Any
+        self, picture: Picture, *, filename: Optional[str] = None, idempotency_key: Optional[str] = None, **options: Unpack[UploadOptions]
     ) -> Uploaded:
-        """Uploads a picture: a path, its bytes or an open file. Options are those of ``POST /api/upload``: ``format``, ``password``,
-        ``max_width``, ``max_height``, ``quality``, ``strip_exif``, ``title``, ``alt``. ``idempotency_key``: 16 to 255 characters without
+        """Uploads a picture: a path, its bytes or an open file. Options are those of ``UploadOptions``. ``idempotency_key``: 16 to 255 characters without
         spaces; another upload with the same key, picture and options within 10 minutes returns what the first has stored."""
         return cast(Uploaded, self._json(calls.upload_call(picture, filename, idempotency_key, options)))
 
@@ -221,7 +223,7 @@ class AsyncPicpool:
         return cast(Job, (await self._json(Call("GET", "/api/refresh", must_have=("job",))))["job"])
 
     async def upload(
-        self, picture: Picture, *, filename: Optional[str] = None, idempotency_key: Optional[str] = None, **options: Any
+        self, picture: Picture, *, filename: Optional[str] = None, idempotency_key: Optional[str] = None, **options: Unpack[UploadOptions]
     ) -> Uploaded:
         call = await asyncio.to_thread(calls.upload_call, picture, filename, idempotency_key, options)
         return cast(Uploaded, await self._json(call))
