@@ -6,7 +6,6 @@ import {
   type ListedImage,
   type Picpool,
   PicpoolError,
-  type PoolProxy,
   type ProxyDetails,
   proxyUrl,
   type RefreshJob,
@@ -16,7 +15,7 @@ import {
   type UploadOptions,
 } from '../../clients/js/src/index.ts';
 import type { infoAnswer, listAnswer, uploadAnswer } from '../../src/image/schemas.ts';
-import type { jobSchema, listSchema, proxyDetailsSchema, quickTestSchema } from '../../src/proxy/schemas.ts';
+import type { jobSchema, proxyDetailsSchema, quickTestSchema } from '../../src/proxy/schemas.ts';
 import type { ImageHost } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
@@ -50,14 +49,13 @@ function stuck(text: string, init: ResponseInit, { signal }: RequestInit = {}, c
 /** `never` if an answer of the server has fields that the client does not tell of; only what the client tells can be an `Answer`. */
 type Tells<Answer extends Told, Told> =
   Exclude<keyof Answer, keyof Told | 'success'> extends never ? true : never;
-void ([true, true, true, true, true, true, true] satisfies [
+void ([true, true, true, true, true, true] satisfies [
   Tells<Static<typeof uploadAnswer.schema>, Uploaded>,
   Tells<Static<typeof infoAnswer.schema>, ImageInfo>,
   Tells<Static<typeof listAnswer.schema>['images'][number], ListedImage>,
   Tells<Static<typeof proxyDetailsSchema>, ProxyDetails>,
   Tells<Static<typeof quickTestSchema>, TestResult>,
   Tells<Static<typeof jobSchema>, RefreshJob>,
-  Tells<Static<typeof listSchema>['proxies'][number], PoolProxy>,
 ]);
 
 /** A client of a pool; what it asks for is noted. */

@@ -162,7 +162,7 @@ def types():
     api = httpx.get(urljoin(URL, "/openapi.json")).json()
     described = api["components"]["schemas"]
     names = {"UploadedImage": "Uploaded", "RefreshJob": "Job", "ProxyTest": "TestResult"}
-    for schema in ("Proxy", "ProxyDetails", "ProxyTest", "RefreshJob", "ListedImage", "ImageInfo", "UploadedImage"):
+    for schema in ("ProxyDetails", "ProxyTest", "RefreshJob", "ListedImage", "ImageInfo", "UploadedImage"):
         told = get_type_hints(getattr(picpool, names.get(schema, schema))).keys()
         check(f"types: {schema}", described[schema]["properties"].keys() - {"success"} == told)
     form = api["paths"]["/api/upload"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
