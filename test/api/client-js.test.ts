@@ -472,6 +472,21 @@ test('proxies are those for the scheme of the site, and not blamed for a mistake
   ]);
 });
 
+test('a caller who leaves does not wait for the list of proxies', async () => {
+  const leaving = new AbortController();
+  const asked = Promise.withResolvers<void>();
+  const busy = () => {
+    asked.resolve();
+    return new Response('', { status: 429, headers: { 'retry-after': '59' } });
+  };
+  const picpool = createPicpool(BASE, { fetch: busy });
+  const { signal } = leaving;
+  const sent = throughPool(picpool, 'http://site.test/', async () => new Response(), { signal });
+  await asked.promise;
+  leaving.abort(new Error('left'));
+  expect(await sent.catch((error: Error) => error.message)).toBe('left');
+});
+
 test('what fails because its caller has left is not held against the proxy', async () => {
   const pool = await createPoolServer();
   await pool.store.save(drafts(3));

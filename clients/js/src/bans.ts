@@ -118,7 +118,10 @@ async function exchange<R extends Answer>(
   const ways =
     gateway === undefined
       ? (
-          await picpool.someProxies(most, { protocol: protocol === 'https:' ? 'https' : 'http', ...filter })
+          await unlessLeft(
+            picpool.someProxies(most, { protocol: protocol === 'https:' ? 'https' : 'http', ...filter }),
+            signal,
+          )
         ).map((proxy) => throughProxy(picpool, proxy, target))
       : Array.from({ length: most }, () => throughGateway(picpool, new URL(gateway), target));
   let last: R | undefined;
@@ -149,6 +152,16 @@ async function exchange<R extends Answer>(
   }
   if (last) return last;
   throw fault;
+}
+
+/** Settles like `work`, or rejects once the signal aborts: a list may have to wait for minutes. */
+function unlessLeft<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const stop = () => reject(signal?.reason);
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop);
+    work.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop));
+  });
 }
 
 /** A way to the site, and how to report its result. */
