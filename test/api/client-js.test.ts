@@ -183,7 +183,7 @@ test('an upload whose answer was lost is repeated, and what was stored gets its 
   await Promise.all(tried);
 });
 
-test('it is repeated once, not at all with retries: 0 or after a refusal, and may have a key of its own', async () => {
+test('it is repeated once, not at all with retries: 0 or after a refusal, and may have a key of its own; it waits for its turn', async () => {
   const outcome = async (...given: Parameters<typeof uploadOver>) => {
     const { uploaded, stored, calls } = await uploadOver(...given);
     return [uploaded, stored.length, calls];
@@ -192,6 +192,7 @@ test('it is repeated once, not at all with retries: 0 or after a refusal, and ma
   expect(await outcome([bad, bad, bad], { filename: 'lost twice' })).toEqual(['http_502', 1, 2]);
   expect(await outcome([bad, bad], { filename: 'not again', retries: 0 })).toEqual(['http_502', 1, 1]);
   expect(await outcome([page(503)], { filename: 'busy' })).toEqual(['http_503', 1, 1]);
+  expect(await outcome([bad, page(429)], { filename: 'busy later' })).toEqual([expect.objectContaining({ delete_token: expect.any(String) }), 1, 3]);
   const own = { filename: 'by key', idempotencyKey: crypto.randomUUID() };
   await uploadOver([bad, bad], own);
   const { uploaded, stored } = await uploadOver([], own);

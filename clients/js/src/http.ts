@@ -138,7 +138,7 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
       try {
         return await once(path, read, asked);
       } catch (error) {
-        if (!(error instanceof PicpoolError) || attempt >= timesAgain(asked, error)) throw error;
+        if (!(error instanceof PicpoolError) || !mayRepeat(asked, error, attempt)) throw error;
         const seconds = error.retryAfter ?? 1;
         if (seconds > MAX_PAUSE_S) throw error;
         await pause(seconds * 1000, asked.signal);
@@ -146,11 +146,16 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     }
   }
 
-  /** Returns how often a call may be repeated after such an error. */
-  function timesAgain({ method = 'GET', idempotencyKey }: Call, { status, code }: PicpoolError): number {
-    if (method === 'GET') return status === 429 || status === 503 ? retries : 0;
+  /** A repetition of an upload waits for its turn like a GET: otherwise nobody gets the token of what may be stored. */
+  function mayRepeat(
+    { method = 'GET', idempotencyKey }: Call,
+    { status, code }: PicpoolError,
+    attempt: number,
+  ): boolean {
+    if (attempt >= retries) return false;
+    if (method === 'GET' || attempt > 0) return status === 429 || status === 503;
     const isLost = code === 'network' || code === 'invalid_answer' || status === 502 || status === 504;
-    return idempotencyKey !== undefined && isLost ? Math.min(retries, 1) : 0;
+    return idempotencyKey !== undefined && isLost;
   }
 
   return {

@@ -194,6 +194,7 @@ def losses():
     check("it is repeated once", outcome("lost-twice", bad, bad, bad) == ("http_502", 1, 2, 1))
     check("and not with retries=0", outcome("not-again", bad, bad, retries=0) == ("http_502", 1, 1, 1))
     check("nor after a refusal", outcome("busy-now", page(503)) == ("http_503", 1, 1, 1))
+    check("but the repetition waits for its turn", outcome("busy-later", bad, page(429)) == (True, 1, 3, 1))
     key = {"idempotency_key": secrets.token_hex()}
     outcome("by-key", bad, bad, **key)
     check("a key of one's own", outcome("by-key", **key) == (True, 1, 1, 1))

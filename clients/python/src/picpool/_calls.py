@@ -126,12 +126,12 @@ def _seconds(wait: str) -> Optional[float]:
 
 
 def pause_before_again(call: Call, error: PicpoolError, attempt: int, retries: int) -> Optional[float]:
-    """Seconds until the call may be sent again; ``None`` where it must not be. What has a cause is an answer that was lost."""
-    if call.method == "GET":
+    """Seconds until the call may be sent again; ``None`` where it must not be. What has a cause is an answer that was lost. A repetition of
+    an upload waits for its turn like a GET: otherwise nobody gets the token of what may be stored."""
+    if call.method == "GET" or attempt > 0:
         again = error.status in (429, 503)
     else:
         again = "idempotency-key" in call.headers and (error.__cause__ is not None or error.status in (502, 504))
-        retries = min(retries, 1)
     pause = 1.0 if error.retry_after is None else error.retry_after
     return pause if again and attempt < retries and pause <= MAX_PAUSE else None
 
