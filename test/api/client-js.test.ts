@@ -192,7 +192,11 @@ test('it is repeated once, not at all with retries: 0 or after a refusal, and ma
   expect(await outcome([bad, bad, bad], { filename: 'lost twice' })).toEqual(['http_502', 1, 2]);
   expect(await outcome([bad, bad], { filename: 'not again', retries: 0 })).toEqual(['http_502', 1, 1]);
   expect(await outcome([page(503)], { filename: 'busy' })).toEqual(['http_503', 1, 1]);
-  expect(await outcome([bad, page(429)], { filename: 'busy later' })).toEqual([expect.objectContaining({ delete_token: expect.any(String) }), 1, 3]);
+  expect(await outcome([bad, page(429)], { filename: 'busy later' })).toEqual([
+    expect.objectContaining({ delete_token: expect.any(String) }),
+    1,
+    3,
+  ]);
   const own = { filename: 'by key', idempotencyKey: crypto.randomUUID() };
   await uploadOver([bad, bad], own);
   const { uploaded, stored } = await uploadOver([], own);
@@ -473,19 +477,20 @@ test('proxies are those for the scheme of the site, and not blamed for a mistake
   ]);
 });
 
-test('a caller who leaves does not wait for the list of proxies', async () => {
+test('a caller who leaves does not wait for the list of proxies, and ends it', async () => {
   const leaving = new AbortController();
-  const asked = Promise.withResolvers<void>();
-  const busy = () => {
-    asked.resolve();
+  const asked = Promise.withResolvers<AbortSignal | null | undefined>();
+  const busy = (_url: string, init: RequestInit) => {
+    asked.resolve(init.signal);
     return new Response('', { status: 429, headers: { 'retry-after': '59' } });
   };
   const picpool = createPicpool(BASE, { fetch: busy });
   const { signal } = leaving;
   const sent = throughPool(picpool, 'http://site.test/', async () => new Response(), { signal });
-  await asked.promise;
+  const listing = await asked.promise;
   leaving.abort(new Error('left'));
   expect(await sent.catch((error: Error) => error.message)).toBe('left');
+  expect(listing?.aborted).toBe(true);
 });
 
 test('what fails because its caller has left is not held against the proxy', async () => {

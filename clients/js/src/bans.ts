@@ -2,7 +2,7 @@ import type { GatewayReport, PoolProxy, ProxyFilter, Report } from './types.ts';
 
 /** What is needed of a client. */
 interface Reporter {
-  someProxies(count: number, filter?: ProxyFilter): Promise<PoolProxy[]>;
+  someProxies(count: number, filter?: ProxyFilter, signal?: AbortSignal): Promise<PoolProxy[]>;
   report(proxy: Pick<PoolProxy, 'id'>, report: Report): Promise<void>;
   reportGateway(report: GatewayReport, token?: string): Promise<unknown>;
 }
@@ -118,8 +118,9 @@ async function exchange<R extends Answer>(
   const ways =
     gateway === undefined
       ? (
-          await unlessLeft(
-            picpool.someProxies(most, { protocol: protocol === 'https:' ? 'https' : 'http', ...filter }),
+          await picpool.someProxies(
+            most,
+            { protocol: protocol === 'https:' ? 'https' : 'http', ...filter },
             signal,
           )
         ).map((proxy) => throughProxy(picpool, proxy, target))
@@ -152,16 +153,6 @@ async function exchange<R extends Answer>(
   }
   if (last) return last;
   throw fault;
-}
-
-/** Settles like `work`, or rejects once the signal aborts: a list may have to wait for minutes. */
-function unlessLeft<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const stop = () => reject(signal?.reason);
-    if (signal?.aborted) stop();
-    signal?.addEventListener('abort', stop);
-    work.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop));
-  });
 }
 
 /** A way to the site, and how to report its result. */

@@ -38,7 +38,7 @@ export interface Picpool {
   /** Yields all matching proxies in the server's order, fetching pages as the loop proceeds. */
   proxies(filter?: ProxyFilter): AsyncGenerator<PoolProxy, void, void>;
   /** Returns up to `count` of them, 1 to 500. */
-  someProxies(count: number, filter?: ProxyFilter): Promise<PoolProxy[]>;
+  someProxies(count: number, filter?: ProxyFilter, signal?: AbortSignal): Promise<PoolProxy[]>;
   proxy(id: number): Promise<ProxyDetails>;
   /** Tests any proxy now, and waits for the result. */
   testProxy(proxy: Pick<PoolProxy, 'ip' | 'port' | 'protocol'>): Promise<TestResult>;
@@ -88,9 +88,10 @@ const MAX_ERROR_CHARS = 2000;
 export function createPicpool(server: string | URL, options: PicpoolOptions = {}): Picpool {
   const http = createHttp(server, options);
   const reportMs = Math.min(REPORT_MS, options.timeoutMs || REPORT_MS);
-  const proxyPage = async (filter: ProxyFilter, more: Query) =>
-    (await http.json<ProxyPage>('/api/v1/proxies', { query: { ...filter, ...more }, mustHave: ['proxies'] }))
-      .proxies;
+  async function proxyPage(filter: ProxyFilter, more: Query, signal?: AbortSignal) {
+    const call = { query: { ...filter, ...more }, signal, mustHave: ['proxies'] };
+    return (await http.json<ProxyPage>('/api/v1/proxies', call)).proxies;
+  }
   const sendReport = <T>(path: string, report: Report | GatewayReport, token?: string) =>
     http.json<T>(path, {
       method: 'POST',
@@ -119,7 +120,7 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
         if (page.length < PROXIES_A_PAGE || filter.random) return;
       }
     },
-    someProxies: (count, filter = {}) => proxyPage(filter, { limit: count }),
+    someProxies: (count, filter = {}, signal) => proxyPage(filter, { limit: count }, signal),
     proxy: (id) => http.json(`/api/proxy/${id}`, { mustHave: ['id'] }),
     testProxy: ({ ip, port, protocol }) =>
       http.json('/api/test_proxy_quick', {

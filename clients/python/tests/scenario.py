@@ -169,6 +169,13 @@ def types():
     check("types: the options of an upload", form.keys() - {"image", "filename"} == get_type_hints(picpool.UploadOptions).keys())
 
 
+class Once:
+    """A picture that can be read once only."""
+
+    def __init__(self):
+        self.read = io.BytesIO(GIF).read
+
+
 def losses():
     bad = page(502)
     # Others have left pictures on this server.
@@ -182,20 +189,21 @@ def losses():
                 uploaded = picpool.upload(picture, filename=name, **options)
             except PicpoolError as error:
                 uploaded = error
-            stored = list(bare.images(name))
+            stored, mine = list(bare.images(name)), False
             for image in stored:
                 mine = isinstance(uploaded, dict) and uploaded["id"] == image["id"]
                 if mine:
                     bare.delete_image(image["id"], token=uploaded["delete_token"])
             return mine or uploaded.code, len(stored), len(sent), len(set(sent))
 
-    for name, way in {"closed": closed, "cut": cut, "bad": bad, "late": page(504)}.items():
-        check(f"an upload whose answer was lost: {name}", outcome(f"lost-{name}", way, picture=io.BytesIO(GIF)) == (True, 1, 2, 1))
+    for name, way, picture in (("closed", closed, io.BytesIO(GIF)), ("cut", cut, GIF), ("bad", bad, Once()), ("late", page(504), io.BytesIO(GIF))):
+        check(f"an upload whose answer was lost: {name}", outcome(f"lost-{name}", way, picture=picture) == (True, 1, 2, 1))
     check("it is repeated once", outcome("lost-twice", bad, bad, bad) == ("http_502", 1, 2, 1))
     check("and not with retries=0", outcome("not-again", bad, bad, retries=0) == ("http_502", 1, 1, 1))
     check("nor after a refusal", outcome("busy-now", page(503)) == ("http_503", 1, 1, 1))
     check("but the repetition waits for its turn", outcome("busy-later", bad, page(429)) == (True, 1, 3, 1))
     key = {"idempotency_key": secrets.token_hex()}
+    check("a key that is empty is refused", outcome("no-key", idempotency_key="") == ("invalid_parameter", 0, 1, 1))
     outcome("by-key", bad, bad, **key)
     check("a key of one's own", outcome("by-key", **key) == (True, 1, 1, 1))
 

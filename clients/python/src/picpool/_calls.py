@@ -7,7 +7,6 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from io import IOBase
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, Tuple, Union
 from urllib.parse import quote
@@ -235,13 +234,14 @@ def upload_call(picture: Picture, filename: Optional[str], key: Optional[str], f
         name: Any = os.fspath(picture)
     else:
         name = getattr(picture, "name", None)
-        # httpx takes the length of a pipe for 0.
-        if isinstance(picture, IOBase) and not picture.seekable():
+        # What cannot be read twice would be empty in a repetition, and httpx takes the length of a pipe for 0. Before Python 3.11, spooled
+        # files have no `seekable`.
+        if not isinstance(picture, bytes) and not getattr(picture, "seekable", lambda: hasattr(picture, "seek"))():
             content = picture.read()
     # Pipes and temporary files are named by the number of their descriptor.
     name = filename or (os.path.basename(name) if isinstance(name, str) else "image")
     # File names of Linux may be any bytes.
     files = {"image": (name.encode("utf-8", "replace").decode(), content)}
-    headers = {"idempotency-key": key or secrets.token_urlsafe(16)}
+    headers = {"idempotency-key": secrets.token_urlsafe(16) if key is None else key}
     must_have = ("id", "delete_token")
     return Call("POST", "/api/upload", data=_query(fields), files=files, headers=headers, timeout=UPLOAD_TIMEOUT, must_have=must_have)
