@@ -41,7 +41,7 @@ export interface ProxyDetails extends PoolProxy {
   reports?: { at: string; ok: boolean; target: string | null; error: string | null }[];
 }
 
-/** Selects proxies. Several values mean any of them. */
+/** Selects proxies. Several values mean any of them; an empty array does not filter. */
 export interface ProxyFilter {
   protocol?: Protocol | Protocol[];
   country?: string | string[];

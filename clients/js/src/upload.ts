@@ -25,7 +25,7 @@ export interface UploadOptions {
   title?: string;
   /** What the picture shows, for people who do not see it. */
   alt?: string;
-  /** Called with the number of bytes sent, and the total. */
+  /** Called with the number of bytes sent, and the total. A repetition begins at 0 again. */
   onProgress?: (sent: number, total: number) => void;
   signal?: AbortSignal;
   /**

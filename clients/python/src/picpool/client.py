@@ -48,7 +48,7 @@ class Picpool:
 
     def proxies(self, **filter: Any) -> Iterator[Proxy]:
         """All proxies that the filter leaves, fetched in pages as the loop goes on. Filters are those of ``GET /api/v1/proxies``;
-        several values are given as a list."""
+        several values are given as a list; an empty one does not filter."""
         told: Set[int] = set()
         offset = 0
         while True:
