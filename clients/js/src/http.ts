@@ -169,10 +169,13 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     },
     async json<T>(path: string, asked?: Call) {
       const read = async (answer: Response) => {
+        const { status } = answer;
         const body: unknown = await answer.json().catch((error) => {
-          throw notJson(url, answer.status, error);
+          // A page of something in between, or a body that was cut off.
+          const message = `${url} answered something that is not JSON: ${messageOf(error)}.`;
+          throw new PicpoolError(message, { status, code: 'invalid_answer' }, error);
         });
-        return { status: answer.status, body };
+        return { status, body };
       };
       const { status, body } = await call(path, read, asked);
       const told = body as Record<string, unknown> | null;
@@ -184,15 +187,6 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
   };
 }
 
-/** Returns the error for a page of something in between, or a body that was cut off. */
-function notJson(url: string, status: number, error: unknown): PicpoolError {
-  return new PicpoolError(
-    `${url} answered something that is not JSON: ${messageOf(error)}.`,
-    { status, code: 'invalid_answer' },
-    error,
-  );
-}
-
 /** Parses the server's error envelope. Any other body comes from something in between. */
 async function errorOf(answer: Response): Promise<PicpoolError> {
   const place = answer.headers.get('location');
@@ -202,11 +196,7 @@ async function errorOf(answer: Response): Promise<PicpoolError> {
       status: answer.status,
       code: 'redirected',
     });
-  const text = await answer.text().catch(() => '');
-  return errorFrom(answer.status, text, answer.headers.get('retry-after'));
-}
-
-function errorFrom(status: number, text: string, retryAfter: string | null): PicpoolError {
+  const { status } = answer;
   let told: {
     error?: string;
     code?: string;
@@ -214,7 +204,7 @@ function errorFrom(status: number, text: string, retryAfter: string | null): Pic
     details?: { field: string; message: string }[];
   } = {};
   try {
-    told = JSON.parse(text);
+    told = JSON.parse(await answer.text());
   } catch {}
   const message =
     typeof told?.error === 'string' ? told.error : `The server answered ${status} without a reason.`;
@@ -223,7 +213,7 @@ function errorFrom(status: number, text: string, retryAfter: string | null): Pic
     code: told?.code ?? `http_${status}`,
     requestId: told?.request_id ?? null,
     details: told?.details ?? [],
-    retryAfter: secondsOf(retryAfter ?? ''),
+    retryAfter: secondsOf(answer.headers.get('retry-after') ?? ''),
   });
 }
 

@@ -68,8 +68,11 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
   // Browsers only report the progress of XMLHttpRequest; other runtimes read the body as a stream.
   const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => BrowserRequest };
   if (XMLHttpRequest !== undefined) {
-    const fetch = (url: string, init: RequestInit) =>
-      sendFromBrowser(new XMLHttpRequest(), { url, init, onProgress });
+    const fetch = (url: string, init: RequestInit) => {
+      const request = new XMLHttpRequest();
+      request.upload.onprogress = ({ loaded, total }) => onProgress(loaded, total);
+      return sendFromBrowser(request, url, init);
+    };
     return http.json('/api/upload', { ...call, fetch });
   }
   const whole = new Response(form);
@@ -113,21 +116,15 @@ function counted(body: Blob, onProgress: (sent: number, total: number) => void):
   );
 }
 
-interface BrowserUpload {
-  url: string;
-  init: RequestInit;
-  onProgress: (sent: number, total: number) => void;
-}
-
-/** Does what `fetch` does, and reports the progress. */
+/** Does what `fetch` does. */
 async function sendFromBrowser(
   request: BrowserRequest,
-  { url, init: { headers, body, signal }, onProgress }: BrowserUpload,
+  url: string,
+  { headers, body, signal }: RequestInit,
 ): Promise<Response> {
   const stop = () => request.abort();
   signal?.addEventListener('abort', stop);
   await new Promise<void>((resolve, reject) => {
-    request.upload.onprogress = ({ loaded, total }) => onProgress(loaded, total);
     request.onabort = () => reject(signal?.reason);
     request.onerror = () => reject(new Error('the connection failed'));
     request.onload = () => resolve();
