@@ -44,7 +44,13 @@ await seedHelpers(scratch, { ip: '127.0.0.1', port: proxy.port }, [
   { ip: BANNED, port: banned.port },
   { ip: WELCOME, port: welcome.port },
 ]);
-const settings = { PROXY_JUDGES: NOWHERE, PROXY_SOURCES: 'file:/dev/null', ADMIN_TOKEN: TOKEN };
+// Every runtime counts as the same client.
+const settings = {
+  PROXY_JUDGES: NOWHERE,
+  PROXY_SOURCES: 'file:/dev/null',
+  ADMIN_TOKEN: TOKEN,
+  RATE_LIMITS: 'upload=600/1m',
+};
 const server = await startServer('bun', { ...settings, CORS_ORIGINS: web.url.origin }, scratch);
 
 const failed = await runRows([

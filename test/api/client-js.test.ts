@@ -1,11 +1,21 @@
 import { beforeAll, expect, spyOn, test } from 'bun:test';
+import type { Static } from '@sinclair/typebox';
 import {
   createPicpool,
+  type ImageInfo,
+  type ListedImage,
   type Picpool,
   PicpoolError,
+  type ProxyDetails,
   proxyUrl,
+  type RefreshJob,
+  type TestResult,
   throughPool,
+  type Uploaded,
+  type UploadOptions,
 } from '../../clients/js/src/index.ts';
+import type { infoAnswer, listAnswer, uploadAnswer } from '../../src/image/schemas.ts';
+import type { jobSchema, proxyDetailsSchema, quickTestSchema } from '../../src/proxy/schemas.ts';
 import type { ImageHost } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
@@ -35,6 +45,18 @@ function stuck(text: string, init: ResponseInit, { signal }: RequestInit = {}, c
   };
   return new Response(new ReadableStream({ start, cancel }), init);
 }
+
+/** `never` if an answer of the server has fields that the client does not tell of; only what the client tells can be an `Answer`. */
+type Tells<Answer extends Told, Told> =
+  Exclude<keyof Answer, keyof Told | 'success'> extends never ? true : never;
+void ([true, true, true, true, true, true] satisfies [
+  Tells<Static<typeof uploadAnswer.schema>, Uploaded>,
+  Tells<Static<typeof infoAnswer.schema>, ImageInfo>,
+  Tells<Static<typeof listAnswer.schema>['images'][number], ListedImage>,
+  Tells<Static<typeof proxyDetailsSchema>, ProxyDetails>,
+  Tells<Static<typeof quickTestSchema>, TestResult>,
+  Tells<Static<typeof jobSchema>, RefreshJob>,
+]);
 
 /** A client of a pool; what it asks for is noted. */
 function clientOf(pool: PoolServer): { proxies: Picpool; asked: string[] } {
@@ -70,7 +92,7 @@ test('the client uploads with every option and progress, and reads, finds and de
     alt: 'A cup',
   } as const;
   const fleeting = await images.upload(picture, options);
-  const { expires_at, ...kept } = (await images.image(fleeting.id)) as unknown as Record<string, unknown>;
+  const { expires_at, ...kept } = await images.image(fleeting.id);
   expect(kept).toMatchObject({ visibility: 'unlisted', title: 'Tea', alt: 'A cup', views_left: 3 });
   expect(Date.parse(String(expires_at)) - Date.now()).toBeLessThan(7_200_001);
 
@@ -124,40 +146,107 @@ test('a password in any script opens the picture that it protects', async () => 
   expect((await images.imageFile(hidden, password)).size).toBe(hidden.size);
 });
 
-/** What a browser's `XMLHttpRequest` does that is answered so. */
-function browserRequest(status: number, responseText: string) {
+/** Uploads to the host, with the answers lost on their way as each of `ways` says; what was sent is noted. */
+async function uploadOver(
+  ways: ((answer: Response) => Response | Promise<Response>)[],
+  { retries = 2, ...options }: UploadOptions & { retries?: number },
+) {
+  const keys = new Set<string | null>();
+  let calls = 0;
+  const picpool = createPicpool(BASE, {
+    retries,
+    async fetch(url, init) {
+      keys.add(new Headers(init.headers).get('idempotency-key'));
+      const answer = await host.send(url.slice(BASE.length), init);
+      return ways[calls++]?.(answer) ?? answer;
+    },
+  });
+  const uploaded = await picpool.upload(picture, options).catch((error: PicpoolError) => error.code);
+  const stored = await Array.fromAsync(images.images(options.filename));
+  return { uploaded, stored: stored.map(({ id }) => id), keys: keys.size, calls };
+}
+
+const closed = () => Promise.reject(new TypeError('closed'));
+const cut = async (answer: Response) => new Response((await answer.text()).slice(0, 99), { status: 201 });
+const page = (status: number) => () => new Response('<h1>Bad', { status, headers: { 'retry-after': '0' } });
+
+test('an upload whose answer was lost is repeated, and what was stored gets its delete token', async () => {
+  const lost = { closed, cut, 502: page(502), 504: page(504) };
+  const tried = Object.entries(lost).flatMap(([name, way]) =>
+    [{}, { onProgress() {} }].map(async (more, index) => {
+      const filename = `lost-${name}-${'xy'[index]}`;
+      const { uploaded, stored, ...sent } = await uploadOver([way], { filename, ...more });
+      expect(uploaded).toMatchObject({ id: stored[0] as string, delete_token: expect.any(String) });
+      expect([stored.length, sent]).toEqual([1, { keys: 1, calls: 2 }]);
+    }),
+  );
+  await Promise.all(tried);
+});
+
+test('it is repeated once, not at all with retries: 0 or after a refusal, and may have a key of its own; it waits for its turn', async () => {
+  const outcome = async (...given: Parameters<typeof uploadOver>) => {
+    const { uploaded, stored, calls } = await uploadOver(...given);
+    return [uploaded, stored.length, calls];
+  };
+  const bad = page(502);
+  expect(await outcome([bad, bad, bad], { filename: 'lost twice' })).toEqual(['http_502', 1, 2]);
+  expect(await outcome([bad, bad], { filename: 'not again', retries: 0 })).toEqual(['http_502', 1, 1]);
+  expect(await outcome([page(503)], { filename: 'busy' })).toEqual(['http_503', 1, 1]);
+  expect(await outcome([bad, page(429)], { filename: 'busy later' })).toEqual([
+    expect.objectContaining({ delete_token: expect.any(String) }),
+    1,
+    3,
+  ]);
+  const own = { filename: 'by key', idempotencyKey: crypto.randomUUID() };
+  await uploadOver([bad, bad], own);
+  const { uploaded, stored } = await uploadOver([], own);
+  expect(uploaded).toMatchObject({ id: stored[0] as string });
+  expect(stored).toHaveLength(1);
+});
+
+/** What a browser's `XMLHttpRequest` does that is answered so, one after the other. Status 0: the connection breaks. */
+function browserRequest(answers: [status: number, responseText: string][], keys = new Set<string>()) {
   return class {
-    readonly status = status;
-    readonly responseText = responseText;
+    status = 0;
+    responseText = '';
     readonly upload = { onprogress: null };
     onload: (() => void) | null = null;
-    onloadend: (() => void) | null = null;
+    onerror: (() => void) | null = null;
     open() {}
+    setRequestHeader(name: string, value: string) {
+      if (name === 'idempotency-key') keys.add(value);
+    }
     getResponseHeader() {
-      return null;
+      return '0';
     }
     send() {
-      this.onload?.();
-      this.onloadend?.();
+      [this.status, this.responseText] = answers.shift() ?? [204, ''];
+      if (this.status === 0) this.onerror?.();
+      else this.onload?.();
     }
   };
 }
 
-test('in a browser, a picture in review is an upload, and a page of something in between is not', async () => {
-  const uploadIn = (status: number, text: string) => {
-    Object.assign(globalThis, { XMLHttpRequest: browserRequest(status, text) });
-    const left = AbortSignal.timeout(1000);
+test('in a browser, a lost answer is asked for again, a picture in review is an upload, and a page or JSON of something in between is not', async () => {
+  const uploadIn = (...answers: [number, string][]) => {
+    Object.assign(globalThis, { XMLHttpRequest: browserRequest(answers, keys) });
+    const left = AbortSignal.timeout(5000);
     const ended = new Promise((resolve) => left.addEventListener('abort', () => resolve('never ended')));
-    return Promise.race([images.upload(picture, { onProgress: () => {} }), ended]);
+    const uploaded = images.upload(picture, { onProgress: () => {} }).catch((error: unknown) => error);
+    return Promise.race([uploaded, ended]);
   };
+  const keys = new Set<string>();
   try {
-    expect(await uploadIn(202, '{"id":"abc","delete_token":"token"}')).toMatchObject({
-      delete_token: 'token',
-    });
-    expect(await uploadIn(201, '<p>Log in').catch((error: unknown) => error)).toMatchObject({
-      code: 'invalid_answer',
-      status: 201,
-    });
+    const delete_token = 'token';
+    const whole = JSON.stringify({ id: 'abc', delete_token });
+    expect(await uploadIn([202, whole])).toMatchObject({ delete_token });
+    expect(await uploadIn([0, ''], [201, whole])).toMatchObject({ delete_token });
+    expect(await uploadIn([502, '<h1>Bad'], [201, whole])).toMatchObject({ delete_token });
+    expect(keys.size).toBe(3);
+    const invalid = { code: 'invalid_answer', status: 201 };
+    expect(await uploadIn([201, '<p>Log in'], [201, '<p>Log in'])).toMatchObject(invalid);
+    expect(await uploadIn([201, '{}'])).toMatchObject(invalid);
+    expect(await uploadIn([403, '{"error":"No.","code":"forbidden"}'])).toMatchObject({ code: 'forbidden' });
   } finally {
     Reflect.deleteProperty(globalThis, 'XMLHttpRequest');
   }
@@ -184,6 +273,13 @@ test('a page in place of a picture is not taken for its file', async () => {
     fetch: () => new Response('<p>Log in', { headers: { 'content-type': 'text/html' } }),
   });
   expect(portal.imageFile({ id: 'abc', format: 'webp' })).rejects.toMatchObject({ code: 'invalid_answer' });
+});
+
+test('a file that breaks off is an error of the client', async () => {
+  const body = () => new ReadableStream({ start: (file) => file.error(new TypeError('closed')) });
+  const answer = () => new Response(body(), { headers: { 'content-type': 'image/webp' } });
+  const cutting = createPicpool(BASE, { fetch: answer });
+  expect(cutting.imageFile({ id: 'abc', format: 'webp' })).rejects.toMatchObject({ code: 'network' });
 });
 
 test('a signal that outlives its calls keeps nothing of them', async () => {
@@ -381,6 +477,22 @@ test('proxies are those for the scheme of the site, and not blamed for a mistake
   ]);
 });
 
+test('a caller who leaves does not wait for the list of proxies, and ends it', async () => {
+  const leaving = new AbortController();
+  const asked = Promise.withResolvers<AbortSignal | null | undefined>();
+  const busy = (_url: string, init: RequestInit) => {
+    asked.resolve(init.signal);
+    return new Response('', { status: 429, headers: { 'retry-after': '59' } });
+  };
+  const picpool = createPicpool(BASE, { fetch: busy });
+  const { signal } = leaving;
+  const sent = throughPool(picpool, 'http://site.test/', async () => new Response(), { signal });
+  const listing = await asked.promise;
+  leaving.abort(new Error('left'));
+  expect(await sent.catch((error: Error) => error.message)).toBe('left');
+  expect(listing?.aborted).toBe(true);
+});
+
 test('what fails because its caller has left is not held against the proxy', async () => {
   const pool = await createPoolServer();
   await pool.store.save(drafts(3));
@@ -434,6 +546,8 @@ test('a proxy is written as clients take it', () => {
 });
 
 test('an answer that is not JSON, or was cut off, is an error of the client', async () => {
+  const closed = createPicpool(BASE, { fetch: () => Promise.reject(new TypeError('It is closed.')) });
+  expect(closed.stats()).rejects.toThrow(/respond: It is closed\.$/);
   const answering = (body: string) => createPicpool(BASE, { fetch: () => new Response(body) });
   for (const body of ['<p>Log in', '{"total": 1']) {
     const refused = await answering(body)

@@ -2,7 +2,7 @@ import type { GatewayReport, PoolProxy, ProxyFilter, Report } from './types.ts';
 
 /** What is needed of a client. */
 interface Reporter {
-  someProxies(count: number, filter?: ProxyFilter): Promise<PoolProxy[]>;
+  someProxies(count: number, filter?: ProxyFilter, signal?: AbortSignal): Promise<PoolProxy[]>;
   report(proxy: Pick<PoolProxy, 'id'>, report: Report): Promise<void>;
   reportGateway(report: GatewayReport, token?: string): Promise<unknown>;
 }
@@ -118,7 +118,11 @@ async function exchange<R extends Answer>(
   const ways =
     gateway === undefined
       ? (
-          await picpool.someProxies(most, { protocol: protocol === 'https:' ? 'https' : 'http', ...filter })
+          await picpool.someProxies(
+            most,
+            { protocol: protocol === 'https:' ? 'https' : 'http', ...filter },
+            signal,
+          )
         ).map((proxy) => throughProxy(picpool, proxy, target))
       : Array.from({ length: most }, () => throughGateway(picpool, new URL(gateway), target));
   let last: R | undefined;

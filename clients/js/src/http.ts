@@ -1,13 +1,16 @@
 /** How to reach a server. */
 export interface PicpoolOptions {
   /** A token of the server, or `ADMIN_TOKEN`, which is sent with every call. */
-  token?: string;
+  token?: string | undefined;
   /**
    * Time until an answer must be there, in ms; until it must begin, for events and files of pictures. Default: 30 s, and 5 s for reports,
    * which never wait longer. Uploads are only limited by their `signal`.
    */
   timeoutMs?: number;
-  /** How often a GET that was answered with 429 or 503 is retried, if it has to wait a minute at most. Default: twice. */
+  /**
+   * How often a GET that was answered with 429 or 503 is retried, if it has to wait a minute at most. Default: twice. An upload whose answer
+   * was lost is repeated once, unless this is 0.
+   */
   retries?: number;
   /** Replaces the runtime's `fetch`. */
   fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
@@ -48,25 +51,27 @@ export interface Call {
   query?: Query;
   /** Sent as JSON. */
   json?: unknown;
-  body?: FormData | ReadableStream<Uint8Array>;
+  /** Makes the body of each attempt. */
+  body?: () => FormData | ReadableStream<Uint8Array>;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
   /** 0: no time limit. Default: that of the client. */
   timeoutMs?: number;
   /** Fields that the answer must have. */
   mustHave?: readonly string[];
+  /** By this, the server knows a repetition, so the call is repeated once if its answer was lost. */
+  idempotencyKey?: string;
+  /** Default: that of the client. */
+  fetch?: NonNullable<PicpoolOptions['fetch']>;
 }
 
 /** Calls one server. */
 export interface Http {
   readonly url: string;
-  readonly token: string | undefined;
   /** Returns a successful answer whose media type begins so; a page of something in between has another one. Rejects with `PicpoolError`. */
   open(path: string, mediaType: string, call?: Call): Promise<Response>;
   /** Returns a successful answer, parsed as JSON. Rejects with `PicpoolError`. */
   json<T>(path: string, call?: Call): Promise<T>;
-  /** Returns the URL of a path with a query. */
-  urlOf(path: string, query?: Query): string;
 }
 
 /** A call that would have to wait for longer is left to the caller. */
@@ -83,17 +88,19 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     return `${url}${path}${given.length > 0 ? `?${search}` : ''}`;
   }
 
+  /** `read`: what to do with a successful answer within the time limit. */
   async function once<T>(
     path: string,
     read: (answer: Response) => T | Promise<T>,
-    { method = 'GET', query, json, body, headers, signal, timeoutMs = options.timeoutMs ?? 30_000 }: Call,
+    { method = 'GET', query, json, headers, signal, timeoutMs = options.timeoutMs ?? 30_000, ...asked }: Call,
   ): Promise<T> {
+    const body = json === undefined ? asked.body?.() : JSON.stringify(json);
     const late = new AbortController();
     const timer = timeoutMs > 0 ? setTimeout(() => late.abort(), timeoutMs) : undefined;
     // It keeps nothing of a call that has ended.
     const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
     try {
-      const answer = await send(urlOf(path, query), {
+      const answer = await (asked.fetch ?? send)(urlOf(path, query), {
         method,
         // The server never redirects, and wherever else it leads to must get no token.
         redirect: 'manual',
@@ -101,17 +108,20 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
         headers: {
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
           ...(json !== undefined && { 'content-type': 'application/json' }),
+          ...(asked.idempotencyKey !== undefined && { 'idempotency-key': asked.idempotencyKey }),
           ...headers,
         },
-        ...(json !== undefined ? { body: JSON.stringify(json) } : body !== undefined && { body }),
+        ...(body !== undefined && { body }),
         // Node requires it, but the types of `fetch` do not include it yet.
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       });
+      if (!answer.ok) throw await errorOf(answer);
       const told = await read(answer);
       either.throwIfAborted();
       return told;
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
+      if (error instanceof PicpoolError && !late.signal.aborted) throw error;
       const why = late.signal.aborted ? `no response within ${timeoutMs / 1000} s` : messageOf(error);
       throw new PicpoolError(`${url} does not respond: ${why}.`, {}, error);
     } finally {
@@ -119,30 +129,37 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     }
   }
 
-  /** `read`: what to do with a successful answer within the time limit. */
   async function call<T>(
     path: string,
     read: (answer: Response) => T | Promise<T>,
     asked: Call = {},
   ): Promise<T> {
     for (let attempt = 0; ; attempt++) {
-      const told = await once<T | PicpoolError>(
-        path,
-        (answer) => (answer.ok ? read(answer) : errorOf(answer)),
-        asked,
-      );
-      if (!(told instanceof PicpoolError)) return told;
-      const again = (asked.method ?? 'GET') === 'GET' && (told.status === 429 || told.status === 503);
-      const seconds = told.retryAfter ?? 1;
-      if (!again || attempt >= retries || seconds > MAX_PAUSE_S) throw told;
-      await pause(seconds * 1000, asked.signal);
+      try {
+        return await once(path, read, asked);
+      } catch (error) {
+        if (!(error instanceof PicpoolError) || !mayRepeat(asked, error, attempt)) throw error;
+        const seconds = error.retryAfter ?? 1;
+        if (seconds > MAX_PAUSE_S) throw error;
+        await pause(seconds * 1000, asked.signal);
+      }
     }
+  }
+
+  /** A repetition of an upload waits for its turn like a GET: otherwise nobody gets the token of what may be stored. */
+  function mayRepeat(
+    { method = 'GET', idempotencyKey }: Call,
+    { status, code }: PicpoolError,
+    attempt: number,
+  ): boolean {
+    if (attempt >= retries) return false;
+    if (method === 'GET' || attempt > 0) return status === 429 || status === 503;
+    const isLost = code === 'network' || code === 'invalid_answer' || status === 502 || status === 504;
+    return idempotencyKey !== undefined && isLost;
   }
 
   return {
     url,
-    token,
-    urlOf,
     async open(path, mediaType, asked) {
       const answer = await call(path, (begun) => begun, asked);
       if (answer.headers.get('content-type')?.startsWith(mediaType)) return answer;
@@ -152,11 +169,15 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     },
     async json<T>(path: string, asked?: Call) {
       const read = async (answer: Response) => {
-        const body: unknown = await answer.json().catch((error) => notJson(url, answer.status, error));
-        return { status: answer.status, body };
+        const { status } = answer;
+        const body: unknown = await answer.json().catch((error) => {
+          // A page of something in between, or a body that was cut off.
+          const message = `${url} answered something that is not JSON: ${messageOf(error)}.`;
+          throw new PicpoolError(message, { status, code: 'invalid_answer' }, error);
+        });
+        return { status, body };
       };
       const { status, body } = await call(path, read, asked);
-      if (body instanceof PicpoolError) throw body;
       const told = body as Record<string, unknown> | null;
       const isWhole = (asked?.mustHave ?? []).every((name) => told?.[name] !== undefined);
       if (isWhole && told !== null && (told.success ?? true) === true) return told as T;
@@ -166,17 +187,8 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
   };
 }
 
-/** Returns the error for a page of something in between, or a body that was cut off. */
-export function notJson(url: string, status: number, error: unknown): PicpoolError {
-  return new PicpoolError(
-    `${url} answered something that is not JSON: ${messageOf(error)}.`,
-    { status, code: 'invalid_answer' },
-    error,
-  );
-}
-
 /** Parses the server's error envelope. Any other body comes from something in between. */
-export async function errorOf(answer: Response): Promise<PicpoolError> {
+async function errorOf(answer: Response): Promise<PicpoolError> {
   const place = answer.headers.get('location');
   // Browsers do not say where it leads to.
   if (place !== null || answer.type === 'opaqueredirect')
@@ -184,11 +196,7 @@ export async function errorOf(answer: Response): Promise<PicpoolError> {
       status: answer.status,
       code: 'redirected',
     });
-  const text = await answer.text().catch(() => '');
-  return errorFrom(answer.status, text, answer.headers.get('retry-after'));
-}
-
-export function errorFrom(status: number, text: string, retryAfter: string | null): PicpoolError {
+  const { status } = answer;
   let told: {
     error?: string;
     code?: string;
@@ -196,7 +204,7 @@ export function errorFrom(status: number, text: string, retryAfter: string | nul
     details?: { field: string; message: string }[];
   } = {};
   try {
-    told = JSON.parse(text);
+    told = JSON.parse(await answer.text());
   } catch {}
   const message =
     typeof told?.error === 'string' ? told.error : `The server answered ${status} without a reason.`;
@@ -205,7 +213,7 @@ export function errorFrom(status: number, text: string, retryAfter: string | nul
     code: told?.code ?? `http_${status}`,
     requestId: told?.request_id ?? null,
     details: told?.details ?? [],
-    retryAfter: secondsOf(retryAfter ?? ''),
+    retryAfter: secondsOf(answer.headers.get('retry-after') ?? ''),
   });
 }
 
@@ -217,9 +225,10 @@ function secondsOf(text: string): number | null {
   return Number.isNaN(seconds) ? null : Math.max(0, seconds);
 }
 
+/** Without a full stop, as it ends a sentence. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? messageOf(error.cause) : error.message;
+  return error.cause instanceof Error ? messageOf(error.cause) : error.message.replace(/\.$/, '');
 }
 
 /** Resolves after that many ms. Rejects with the reason of the signal. */

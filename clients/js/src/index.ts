@@ -6,12 +6,14 @@
  *     for await (const proxy of picpool.proxies({ protocol: 'socks5', country: ['DE', 'FR'] })) use(proxyUrl(proxy));
  */
 import { events } from './events.ts';
-import { createHttp, type PicpoolOptions, type Query } from './http.ts';
+import { createHttp, PicpoolError, type PicpoolOptions, type Query } from './http.ts';
 import type {
   GatewayReport,
   GatewayReported,
   ImageInfo,
+  ListedImage,
   PoolProxy,
+  ProxyDetails,
   ProxyFilter,
   RefreshJob,
   Report,
@@ -36,8 +38,8 @@ export interface Picpool {
   /** Yields all matching proxies in the server's order, fetching pages as the loop proceeds. */
   proxies(filter?: ProxyFilter): AsyncGenerator<PoolProxy, void, void>;
   /** Returns up to `count` of them, 1 to 500. */
-  someProxies(count: number, filter?: ProxyFilter): Promise<PoolProxy[]>;
-  proxy(id: number): Promise<PoolProxy>;
+  someProxies(count: number, filter?: ProxyFilter, signal?: AbortSignal): Promise<PoolProxy[]>;
+  proxy(id: number): Promise<ProxyDetails>;
   /** Tests any proxy now, and waits for the result. */
   testProxy(proxy: Pick<PoolProxy, 'ip' | 'port' | 'protocol'>): Promise<TestResult>;
   /** Reports whether a proxy worked for you. */
@@ -62,7 +64,7 @@ export interface Picpool {
    * Yields all public pictures, newest first, fetching pages as the loop proceeds; with `text`, those whose name, ID
    * or format contains it.
    */
-  images(text?: string): AsyncGenerator<StoredImage, void, void>;
+  images(text?: string): AsyncGenerator<ListedImage, void, void>;
   /** Deletes a picture that was uploaded from this address, or with its delete token. */
   deleteImage(id: string, deleteToken?: string): Promise<void>;
 }
@@ -71,7 +73,7 @@ interface ProxyPage {
   proxies: PoolProxy[];
 }
 interface ImagePage {
-  images: StoredImage[];
+  images: ListedImage[];
   next: string | null;
 }
 
@@ -86,9 +88,10 @@ const MAX_ERROR_CHARS = 2000;
 export function createPicpool(server: string | URL, options: PicpoolOptions = {}): Picpool {
   const http = createHttp(server, options);
   const reportMs = Math.min(REPORT_MS, options.timeoutMs || REPORT_MS);
-  const proxyPage = async (filter: ProxyFilter, more: Query) =>
-    (await http.json<ProxyPage>('/api/v1/proxies', { query: { ...filter, ...more }, mustHave: ['proxies'] }))
-      .proxies;
+  async function proxyPage(filter: ProxyFilter, more: Query, signal?: AbortSignal) {
+    const call = { query: { ...filter, ...more }, signal, mustHave: ['proxies'] };
+    return (await http.json<ProxyPage>('/api/v1/proxies', call)).proxies;
+  }
   const sendReport = <T>(path: string, report: Report | GatewayReport, token?: string) =>
     http.json<T>(path, {
       method: 'POST',
@@ -117,7 +120,7 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
         if (page.length < PROXIES_A_PAGE || filter.random) return;
       }
     },
-    someProxies: (count, filter = {}) => proxyPage(filter, { limit: count }),
+    someProxies: (count, filter = {}, signal) => proxyPage(filter, { limit: count }, signal),
     proxy: (id) => http.json(`/api/proxy/${id}`, { mustHave: ['id'] }),
     testProxy: ({ ip, port, protocol }) =>
       http.json('/api/test_proxy_quick', {
@@ -143,9 +146,11 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
       http.json(`/api/info/${encodeURIComponent(id)}`, { ...opened(password), mustHave: ['id'] }),
     async imageFile({ id, format }, password) {
       const extension = format === 'jpeg' ? 'jpg' : format;
-      return (
-        await http.open(`/i/${encodeURIComponent(id)}.${extension}`, 'image/', opened(password))
-      ).blob();
+      const path = `/i/${encodeURIComponent(id)}.${extension}`;
+      const file = await http.open(path, 'image/', opened(password));
+      return file.blob().catch((error: unknown) => {
+        throw new PicpoolError(`${http.url} does not respond: the file broke off.`, {}, error);
+      });
     },
     async *images(text) {
       const path = text === undefined ? '/api/list' : '/api/search';

@@ -35,7 +35,13 @@ export interface PoolProxy {
   recent_checks: string;
 }
 
-/** Selects proxies. Several values mean any of them. */
+/** A proxy by its ID. */
+export interface ProxyDetails extends PoolProxy {
+  /** The last 20 reports, newest first, for the administrator. */
+  reports?: { at: string; ok: boolean; target: string | null; error: string | null }[];
+}
+
+/** Selects proxies. Several values mean any of them; an empty array does not filter. */
 export interface ProxyFilter {
   protocol?: Protocol | Protocol[];
   country?: string | string[];
@@ -65,10 +71,14 @@ export interface TestResult {
   success: true;
   alive: boolean;
   status: 'alive' | 'dead';
-  response_time: number;
+  /** In ms, as the others: of the whole test, until it was connected, until the first byte. */
+  response_time: number | null;
+  connect_time: number | null;
+  first_byte_time: number | null;
   country: string;
   anonymity: string | null;
   exit_ip: string | null;
+  tampering: string[] | null;
   proof: string | null;
   error: string | null;
 }
@@ -98,6 +108,16 @@ export interface GatewayReported {
   success: true;
   /** Whether the report was counted. */
   counted: boolean;
+  /** Why not. */
+  reason?: string;
+  /** The exit that was meant. */
+  exit?: string;
+  /** For how long it is left out. */
+  rest_seconds?: number;
+  /** Whether it is left out for all accounts. */
+  for_all?: boolean;
+  /** Whether the session gets another exit. */
+  moved?: boolean;
 }
 
 /** A refresh of the pool. */
@@ -112,9 +132,15 @@ export interface RefreshJob {
   alive: number;
   skipped: number;
   removed: number;
+  judge: 'unknown' | 'up' | 'down';
+  /** Failed ones in a row. */
+  failures: number;
+  retry_at: string | null;
+  started_at: string | null;
+  finished_at: string | null;
 }
 
-/** A picture in lists. */
+/** A picture. Times are UTC, `YYYY-MM-DD HH:MM:SS`. */
 export interface StoredImage {
   id: string;
   filename: string;
@@ -136,20 +162,50 @@ export interface StoredImage {
   raw_url: string;
 }
 
-export interface ImageInfo extends StoredImage {
-  markdown: string;
-  html: string;
-  bbcode: string;
-  protected: boolean;
+/** A picture in lists. */
+export interface ListedImage extends StoredImage {
+  /** A blurred preview, as a ThumbHash in Base64. */
+  thumbhash: string | null;
   last_access: string;
 }
 
-export interface Uploaded extends StoredImage {
+/** What links to a picture, who can see it, and how the uploaded file was changed. */
+interface Described {
   markdown: string;
   html: string;
   bbcode: string;
   protected: boolean;
+  visibility: 'public' | 'unlisted' | 'protected';
+  /** `never`, or `null`: deleted once nobody has opened it for a long time. */
+  expires_at: string | null;
+  max_views: number | null;
+  views_left: number | null;
+  /** Whether the stored file says where the picture was taken. */
+  location: boolean;
+  /** The uploaded file. `kept`: stored as it was, without metadata. */
+  original: {
+    format: string;
+    size: number;
+    width: number;
+    height: number;
+    kept: boolean;
+    quality: number | null;
+  } | null;
+  /** What the stored file has lost. `resized` and `larger` say what it was, and is. */
+  warnings: { code: string; message: string; from?: Extent; to?: Extent }[];
+}
+type Extent = { width: number; height: number } | { bytes: number };
+
+export interface ImageInfo extends ListedImage, Described {}
+
+export interface Uploaded extends StoredImage, Described {
+  /** Present if a person looks at it first: until then, its links do not work. */
+  review?: true;
+  /** ID of the album that contains it. */
+  album?: string;
   /** Deletes the picture from any address. Returned only here. */
   delete_token: string;
   delete_url: string;
+  /** What was removed from the file. */
+  removed: ('location' | 'metadata')[];
 }

@@ -1,4 +1,4 @@
-import { errorFrom, type Http, notJson, PicpoolError } from './http.ts';
+import type { Http } from './http.ts';
 import type { ImageFormat, Uploaded } from './types.ts';
 
 export interface UploadOptions {
@@ -25,9 +25,14 @@ export interface UploadOptions {
   title?: string;
   /** What the picture shows, for people who do not see it. */
   alt?: string;
-  /** Called with the number of bytes sent, and the total. */
+  /** Called with the number of bytes sent, and the total. A repetition begins at 0 again. */
   onProgress?: (sent: number, total: number) => void;
   signal?: AbortSignal;
+  /**
+   * 16 to 255 characters without spaces. Another upload with the same key, picture and options within 10 minutes resolves to what the first
+   * has stored. Default: a random one for each call, which its own repetition shares.
+   */
+  idempotencyKey?: string;
 }
 
 /** The part of `XMLHttpRequest` used here, which only browsers have. */
@@ -38,7 +43,6 @@ interface BrowserRequest {
   onabort: (() => void) | null;
   onerror: (() => void) | null;
   onload: (() => void) | null;
-  onloadend: (() => void) | null;
   abort(): void;
   getResponseHeader(name: string): string | null;
   open(method: string, url: string): void;
@@ -51,14 +55,25 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
   const { onProgress, signal } = options;
   signal?.throwIfAborted();
   const form = formOf(picture, options);
-  const call = { method: 'POST', signal, timeoutMs: 0, mustHave: ['id', 'delete_token'] } as const;
-  if (onProgress === undefined) {
-    return http.json('/api/upload', { ...call, body: form });
-  }
+  const call = {
+    method: 'POST',
+    body: () => form,
+    signal,
+    timeoutMs: 0,
+    mustHave: ['id', 'delete_token'],
+    // Browsers have `randomUUID` only on pages that came over https.
+    idempotencyKey: options.idempotencyKey ?? crypto.getRandomValues(new Uint32Array(4)).join('-'),
+  } as const;
+  if (onProgress === undefined) return http.json('/api/upload', call);
   // Browsers only report the progress of XMLHttpRequest; other runtimes read the body as a stream.
   const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => BrowserRequest };
   if (XMLHttpRequest !== undefined) {
-    return sendFromBrowser(new XMLHttpRequest(), { http, form, onProgress, signal });
+    const fetch = (url: string, init: RequestInit) => {
+      const request = new XMLHttpRequest();
+      request.upload.onprogress = ({ loaded, total }) => onProgress(loaded, total);
+      return sendFromBrowser(request, url, init);
+    };
+    return http.json('/api/upload', { ...call, fetch });
   }
   const whole = new Response(form);
   const type = whole.headers.get('content-type') ?? '';
@@ -67,7 +82,7 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
     ...call,
     // A body without a length counts as the largest that the server takes. Deno sends none.
     headers: { 'content-type': type, 'content-length': String(body.size) },
-    body: counted(body, onProgress),
+    body: () => counted(body, onProgress),
   });
 }
 
@@ -101,38 +116,26 @@ function counted(body: Blob, onProgress: (sent: number, total: number) => void):
   );
 }
 
-interface BrowserUpload {
-  http: Http;
-  form: FormData;
-  onProgress: (sent: number, total: number) => void;
-  signal: AbortSignal | undefined;
-}
-
-function sendFromBrowser(
+/** Does what `fetch` does. */
+async function sendFromBrowser(
   request: BrowserRequest,
-  { http, form, onProgress, signal }: BrowserUpload,
-): Promise<Uploaded> {
-  return new Promise((resolve, reject) => {
-    const stop = () => request.abort();
-    signal?.addEventListener('abort', stop);
-    request.upload.onprogress = ({ loaded, total }) => onProgress(loaded, total);
+  url: string,
+  { headers, body, signal }: RequestInit,
+): Promise<Response> {
+  const stop = () => request.abort();
+  signal?.addEventListener('abort', stop);
+  await new Promise<void>((resolve, reject) => {
     request.onabort = () => reject(signal?.reason);
-    request.onerror = () => reject(new PicpoolError(`${http.url} does not answer.`));
-    request.onload = () => {
-      const { status, responseText } = request;
-      // 202: a person looks at it first.
-      if (status !== 201 && status !== 202) {
-        return reject(errorFrom(status, responseText, request.getResponseHeader('retry-after')));
-      }
-      try {
-        resolve(JSON.parse(responseText));
-      } catch (error) {
-        reject(notJson(http.url, status, error));
-      }
-    };
-    request.onloadend = () => signal?.removeEventListener('abort', stop);
-    request.open('POST', http.urlOf('/api/upload'));
-    if (http.token !== undefined) request.setRequestHeader('authorization', `Bearer ${http.token}`);
-    request.send(form);
+    request.onerror = () => reject(new Error('the connection failed'));
+    request.onload = () => resolve();
+    request.open('POST', url);
+    for (const [name, value] of Object.entries(headers ?? {})) request.setRequestHeader(name, value);
+    request.send(body as FormData);
+  }).finally(() => signal?.removeEventListener('abort', stop));
+  const { status, responseText } = request;
+  const retryAfter = request.getResponseHeader('retry-after');
+  return new Response(responseText || null, {
+    status,
+    headers: retryAfter === null ? {} : { 'retry-after': retryAfter },
   });
 }

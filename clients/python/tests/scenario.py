@@ -9,6 +9,7 @@ import asyncio
 import io
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -18,9 +19,11 @@ from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import get_type_hints
 from urllib.parse import urljoin, urlsplit
 
 import httpx
+import picpool
 from picpool import AsyncPicpool, GatewayRotation, Picpool, PicpoolError, Rotation, gateway_url, is_ban, proxy_url
 
 URL, TOKEN, PAGE, *PARTS = sys.argv[1:]
@@ -49,6 +52,30 @@ def answering(response):
 
 def never(_):
     raise httpx.ReadTimeout("")
+
+
+def closed(_):
+    raise httpx.RemoteProtocolError("closed.")
+
+
+def cut(answer):
+    return httpx.Response(201, content=answer.content[:99])
+
+
+def page(status):
+    return lambda _: httpx.Response(status, html="<h1>Bad", headers={"retry-after": "0"})
+
+
+def losing(sent, *ways):
+    """The server, but answers are lost as each of ``ways`` says. The keys of what is sent are noted."""
+
+    def passed(request):
+        sent.append(request.headers["idempotency-key"])
+        told = httpx.post(urljoin(URL, "/api/upload"), content=request.read(), headers=request.headers)
+        answer = httpx.Response(told.status_code, content=told.content)
+        return ways[len(sent) - 1](answer) if len(sent) <= len(ways) else answer
+
+    return httpx.MockTransport(passed)
 
 
 def sync_client():
@@ -97,6 +124,7 @@ def sync_client():
     check("a server that is away", away.status == 0 and away.code == "network")
     silent = refused(answering(never).stats)
     check("an error without words", str(silent) == "http://s does not respond: ReadTimeout.")
+    check("an error with a full stop", str(refused(answering(closed).stats)) == "http://s does not respond: closed.")
     moved = refused(answering(lambda _: httpx.Response(301, headers={"location": "https://s/"})).stats)
     check("a redirect", moved.code == "redirected" and "https://s/" in str(moved))
     portal = answering(lambda _: httpx.Response(200, html="<p>Log in"))
@@ -130,7 +158,60 @@ def waits():
         check("a wait that is none", refused(answering(lambda _: httpx.Response(429, headers=[(b"Retry-After", none)])).refresh).retry_after is None)
 
 
+def types():
+    api = httpx.get(urljoin(URL, "/openapi.json")).json()
+    described = api["components"]["schemas"]
+    names = {"UploadedImage": "Uploaded", "RefreshJob": "Job", "ProxyTest": "TestResult"}
+    for schema in ("ProxyDetails", "ProxyTest", "RefreshJob", "ListedImage", "ImageInfo", "UploadedImage"):
+        told = get_type_hints(getattr(picpool, names.get(schema, schema))).keys()
+        check(f"types: {schema}", described[schema]["properties"].keys() - {"success"} == told)
+    form = api["paths"]["/api/upload"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
+    check("types: the options of an upload", form.keys() - {"image", "filename"} == get_type_hints(picpool.UploadOptions).keys())
+
+
+class Once:
+    """A picture that can be read once only."""
+
+    def __init__(self):
+        self.read = io.BytesIO(GIF).read
+
+
+def losses():
+    bad = page(502)
+    # Others have left pictures on this server.
+    run = secrets.token_hex(4)
+
+    def outcome(name, *ways, retries=2, picture=GIF, **options):
+        sent = []
+        name += run
+        with Picpool(URL, retries=retries, http=httpx.Client(transport=losing(sent, *ways))) as picpool, Picpool(URL) as bare:
+            try:
+                uploaded = picpool.upload(picture, filename=name, **options)
+            except PicpoolError as error:
+                uploaded = error
+            stored, mine = list(bare.images(name)), False
+            for image in stored:
+                mine = isinstance(uploaded, dict) and uploaded["id"] == image["id"]
+                if mine:
+                    bare.delete_image(image["id"], token=uploaded["delete_token"])
+            return mine or uploaded.code, len(stored), len(sent), len(set(sent))
+
+    for name, way, picture in (("closed", closed, io.BytesIO(GIF)), ("cut", cut, GIF), ("bad", bad, Once()), ("late", page(504), io.BytesIO(GIF))):
+        check(f"an upload whose answer was lost: {name}", outcome(f"lost-{name}", way, picture=picture) == (True, 1, 2, 1))
+    check("it is repeated once", outcome("lost-twice", bad, bad, bad) == ("http_502", 1, 2, 1))
+    check("and not with retries=0", outcome("not-again", bad, bad, retries=0) == ("http_502", 1, 1, 1))
+    check("nor after a refusal", outcome("busy-now", page(503)) == ("http_503", 1, 1, 1))
+    check("but the repetition waits for its turn", outcome("busy-later", bad, page(429)) == (True, 1, 3, 1))
+    key = {"idempotency_key": secrets.token_hex()}
+    check("a key that is empty is refused", outcome("no-key", idempotency_key="") == ("invalid_parameter", 0, 1, 1))
+    outcome("by-key", bad, bad, **key)
+    check("a key of one's own", outcome("by-key", **key) == (True, 1, 1, 1))
+
+
 async def async_client():
+    sent = []
+    async with AsyncPicpool(URL, http=httpx.AsyncClient(transport=losing(sent, page(502)))) as picpool:
+        lost = await picpool.upload(GIF, filename="async-lost.gif", format="gif")
     async with AsyncPicpool(URL, token=TOKEN) as picpool:
         seen = 0
         async for _ in picpool.proxies(status="dead"):
@@ -139,7 +220,8 @@ async def async_client():
         uploads = await asyncio.gather(*(picpool.upload(GIF, filename=f"async-{n}.gif", format="gif") for n in range(4)))
         found = {image["id"] async for image in picpool.images("async-")}
         check("async: uploads and search", {one["id"] for one in uploads} <= found)
-        for one in uploads:
+        check("async: an upload whose answer was lost", lost["id"] in found and len(sent) == 2 and len(found) == 5)
+        for one in (lost, *uploads):
             await picpool.delete_image(one["id"], token=one["delete_token"])
         check("async: deletion", (await picpool.stats())["total"] > 500)
 
@@ -531,6 +613,8 @@ def with_playwright():
 
 sync_client()
 waits()
+losses()
+types()
 asyncio.run(async_client())
 with_rotation()
 with_bans()

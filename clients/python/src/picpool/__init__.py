@@ -12,7 +12,7 @@
 """
 
 from ._calls import PicpoolError
-from ._types import Image, Job, Proxy, TestResult, Uploaded, proxy_url
+from ._types import Image, ImageInfo, Job, ListedImage, Proxy, ProxyDetails, TestResult, Uploaded, UploadOptions, proxy_url
 from .bans import is_ban
 from .client import AsyncPicpool, Picpool
 from .gateway import gateway_url
@@ -22,14 +22,18 @@ __all__ = [
     "AsyncPicpool",
     "GatewayRotation",
     "Image",
+    "ImageInfo",
     "Job",
     "Lease",
+    "ListedImage",
     "Picpool",
     "PicpoolError",
     "Proxy",
+    "ProxyDetails",
     "Rotation",
     "TestResult",
     "Uploaded",
+    "UploadOptions",
     "gateway_url",
     "is_ban",
     "proxy_url",

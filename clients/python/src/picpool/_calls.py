@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from io import IOBase
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, Tuple, Union
 from urllib.parse import quote
 
 import httpx
@@ -22,6 +22,9 @@ IMAGES_A_PAGE = 100
 MAX_PAUSE = 60.0
 #: Seconds. What a site has answered waits for the report.
 REPORT_TIMEOUT = 5.0
+
+#: Seconds. Once what an upload has sent was received, for half as long as the server knows a repetition.
+UPLOAD_TIMEOUT = 300.0
 
 #: A picture: a path, its bytes, or an open file.
 Picture = Union[str, "os.PathLike[str]", bytes, BinaryIO]
@@ -121,33 +124,44 @@ def _seconds(wait: str) -> Optional[float]:
         return None
 
 
-def pause_before_again(call: Call, error: PicpoolError) -> Optional[float]:
-    """Seconds until the call may be sent again; ``None`` where it must not be."""
-    if call.method != "GET" or error.status not in (429, 503):
-        return None
+def pause_before_again(call: Call, error: PicpoolError, attempt: int, retries: int) -> Optional[float]:
+    """Seconds until the call may be sent again; ``None`` where it must not be. What has a cause is an answer that was lost. A repetition of
+    an upload waits for its turn like a GET: otherwise nobody gets the token of what may be stored."""
+    if call.method == "GET" or attempt > 0:
+        again = error.status in (429, 503)
+    else:
+        again = "idempotency-key" in call.headers and (error.__cause__ is not None or error.status in (502, 504))
     pause = 1.0 if error.retry_after is None else error.retry_after
-    return pause if pause <= MAX_PAUSE else None
+    return pause if again and attempt < retries and pause <= MAX_PAUSE else None
 
 
 def no_answer(url: str, error: httpx.HTTPError) -> PicpoolError:
-    return PicpoolError(f"{url} does not respond: {str(error) or type(error).__name__}.")
+    told = PicpoolError(f"{url} does not respond: {(str(error) or type(error).__name__).rstrip('.')}.")
+    told.__cause__ = error
+    return told
 
 
-def picture_of(url: str, answer: httpx.Response) -> bytes:
+#: What is made of a good answer of the server at this URL.
+Reader = Callable[[str, httpx.Response, Call], Any]
+
+
+def picture_of(url: str, answer: httpx.Response, _: Call) -> bytes:
     """The picture of a good answer; a page of something in between is none."""
     if answer.headers.get("content-type", "").startswith("image/"):
         return answer.content
     raise PicpoolError(f"{url} answered something that is not a picture.", status=answer.status_code, code="invalid_answer")
 
 
-def parsed(url: str, answer: httpx.Response, must_have: Tuple[str, ...]) -> Dict[str, Any]:
+def parsed(url: str, answer: httpx.Response, call: Call) -> Dict[str, Any]:
     """The JSON object of a good answer; what something in between says is none."""
+    fault: Optional[ValueError] = None
     try:
         told = answer.json()
-    except ValueError:
-        told = None
-    if not isinstance(told, dict) or told.get("success", True) is not True or not told.keys() >= set(must_have):
-        raise PicpoolError(f"{url} answered something that picpool would not.", status=answer.status_code, code="invalid_answer")
+    except ValueError as error:
+        told, fault = None, error
+    if not isinstance(told, dict) or told.get("success", True) is not True or not told.keys() >= set(call.must_have):
+        message = f"{url} answered something that picpool would not."
+        raise PicpoolError(message, status=answer.status_code, code="invalid_answer") from fault
     return told
 
 
@@ -212,19 +226,22 @@ def report_call(id: int, ok: bool, target: Optional[str], error: Optional[str]) 
     return Call("POST", f"/api/proxy/{id}/report", json=report, timeout=REPORT_TIMEOUT, must_have=("success",))
 
 
-def upload_call(picture: Picture, filename: Optional[str], fields: Mapping[str, Any]) -> Call:
-    """A form, so that the password is in no URL."""
+def upload_call(picture: Picture, filename: Optional[str], key: Optional[str], fields: Mapping[str, Any]) -> Call:
+    """A form, so that the password is in no URL. By the key, the server knows a repetition."""
     content: Any = picture
     if isinstance(picture, (str, os.PathLike)):
         content = Path(picture).read_bytes()
         name: Any = os.fspath(picture)
     else:
         name = getattr(picture, "name", None)
-        # httpx takes the length of a pipe for 0.
-        if isinstance(picture, IOBase) and not picture.seekable():
+        # What cannot be read twice would be empty in a repetition, and httpx takes the length of a pipe for 0. Before Python 3.11, spooled
+        # files have no `seekable`.
+        if not isinstance(picture, bytes) and not getattr(picture, "seekable", lambda: hasattr(picture, "seek"))():
             content = picture.read()
     # Pipes and temporary files are named by the number of their descriptor.
     name = filename or (os.path.basename(name) if isinstance(name, str) else "image")
     # File names of Linux may be any bytes.
     files = {"image": (name.encode("utf-8", "replace").decode(), content)}
-    return Call("POST", "/api/upload", data=_query(fields), files=files, timeout=600.0, must_have=("id", "delete_token"))
+    headers = {"idempotency-key": secrets.token_urlsafe(16) if key is None else key}
+    must_have = ("id", "delete_token")
+    return Call("POST", "/api/upload", data=_query(fields), files=files, headers=headers, timeout=UPLOAD_TIMEOUT, must_have=must_have)

@@ -2,21 +2,26 @@ from __future__ import annotations
 
 import asyncio
 import time
+from itertools import count
 from types import TracebackType
-from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Set, Type, cast
+from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Optional, Set, Type, cast
 
 import httpx
 
 from . import _calls as calls
-from ._calls import Call, Picture, PicpoolError
-from ._types import Image, Job, Proxy, TestResult, Uploaded
+from ._calls import Call, Picture, PicpoolError, Reader
+from ._types import Image, ImageInfo, Job, ListedImage, Proxy, ProxyDetails, TestResult, Uploaded, UploadOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Picpool:
     """One server. Each method raises ``PicpoolError`` where the server refuses or does not answer.
 
     ``token`` is one of the server, or its ``ADMIN_TOKEN``. A GET that is answered 429 or 503 is sent again, ``retries`` times,
-    after the time that the server names, unless that is more than a minute; nothing else is repeated.
+    after the time that the server names, unless that is more than a minute. An upload whose answer was lost is repeated once, unless
+    ``retries`` is 0; nothing else is.
     """
 
     def __init__(self, url: str, *, token: Optional[str] = None, retries: int = 2, http: Optional[httpx.Client] = None) -> None:
@@ -43,7 +48,7 @@ class Picpool:
 
     def proxies(self, **filter: Any) -> Iterator[Proxy]:
         """All proxies that the filter leaves, fetched in pages as the loop goes on. Filters are those of ``GET /api/v1/proxies``;
-        several values are given as a list."""
+        several values are given as a list; an empty one does not filter."""
         told: Set[int] = set()
         offset = 0
         while True:
@@ -61,8 +66,8 @@ class Picpool:
         """The first so many of them, 1 to 500."""
         return self._page(calls.proxies_page(filter, limit=count))
 
-    def proxy(self, id: int) -> Proxy:
-        return cast(Proxy, self._json(calls.proxy_call(id)))
+    def proxy(self, id: int) -> ProxyDetails:
+        return cast(ProxyDetails, self._json(calls.proxy_call(id)))
 
     def test_proxy(self, ip: str, port: int, protocol: str = "http") -> TestResult:
         """Tests any proxy now, and waits for the result."""
@@ -97,25 +102,27 @@ class Picpool:
     def current_refresh(self) -> Job:
         return cast(Job, self._json(Call("GET", "/api/refresh", must_have=("job",)))["job"])
 
-    def upload(self, picture: Picture, *, filename: Optional[str] = None, **options: Any) -> Uploaded:
-        """Uploads a picture: a path, its bytes or an open file. Options are those of ``POST /api/upload``: ``format``, ``password``,
-        ``max_width``, ``max_height``, ``quality``, ``strip_exif``, ``title``, ``alt``."""
-        return cast(Uploaded, self._json(calls.upload_call(picture, filename, options)))
+    def upload(
+        self, picture: Picture, *, filename: Optional[str] = None, idempotency_key: Optional[str] = None, **options: Unpack[UploadOptions]
+    ) -> Uploaded:
+        """Uploads a picture: a path, its bytes or an open file. Options are those of ``UploadOptions``. ``idempotency_key``: 16 to 255 characters without
+        spaces; another upload with the same key, picture and options within 10 minutes returns what the first has stored."""
+        return cast(Uploaded, self._json(calls.upload_call(picture, filename, idempotency_key, options)))
 
-    def image(self, id: str, *, password: Optional[str] = None) -> Image:
+    def image(self, id: str, *, password: Optional[str] = None) -> ImageInfo:
         """What is known of a picture."""
-        return cast(Image, self._json(calls.info_call(id, password)))
+        return cast(ImageInfo, self._json(calls.info_call(id, password)))
 
     def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
         """The file of a picture, as it is stored."""
-        return calls.picture_of(self.url, self._send(calls.file_call(image, password)))
+        return cast(bytes, self._send(calls.file_call(image, password), calls.picture_of))
 
-    def images(self, text: Optional[str] = None) -> Iterator[Image]:
+    def images(self, text: Optional[str] = None) -> Iterator[ListedImage]:
         """All public pictures, newest first, fetched in pages as the loop goes on; those with the text in name, id or format."""
         cursor: Optional[str] = None
         while True:
             page = self._json(calls.images_page(text, cursor))
-            yield from cast(List[Image], page["images"])
+            yield from cast(List[ListedImage], page["images"])
             cursor = page["next"]
             if cursor is None:
                 return
@@ -128,21 +135,20 @@ class Picpool:
         return cast(List[Proxy], self._json(call)["proxies"])
 
     def _json(self, call: Call) -> Dict[str, Any]:
-        return calls.parsed(self.url, self._send(call), call.must_have)
+        return cast(Dict[str, Any], self._send(call, calls.parsed))
 
-    def _send(self, call: Call) -> httpx.Response:
+    def _send(self, call: Call, read: Reader) -> Any:
         call.headers = {**self._headers, **call.headers}
-        for attempt in range(self._retries + 1):
+        for attempt in count():
             try:
-                return calls.check(self._http.request(call.method, self.url + call.path, **call.arguments()))
-            except httpx.HTTPError as error:
-                raise calls.no_answer(self.url, error) from error
-            except PicpoolError as error:
-                pause = calls.pause_before_again(call, error)
-                if pause is None or attempt == self._retries:
-                    raise
+                answer = self._http.request(call.method, self.url + call.path, **call.arguments())
+                return read(self.url, calls.check(answer), call)
+            except (httpx.HTTPError, PicpoolError) as fault:
+                error = fault if isinstance(fault, PicpoolError) else calls.no_answer(self.url, fault)
+                pause = calls.pause_before_again(call, error, attempt, self._retries)
+                if pause is None:
+                    raise error
                 time.sleep(pause)
-        raise AssertionError("not reached")
 
 
 class AsyncPicpool:
@@ -186,8 +192,8 @@ class AsyncPicpool:
     async def some_proxies(self, count: int, **filter: Any) -> List[Proxy]:
         return await self._page(calls.proxies_page(filter, limit=count))
 
-    async def proxy(self, id: int) -> Proxy:
-        return cast(Proxy, await self._json(calls.proxy_call(id)))
+    async def proxy(self, id: int) -> ProxyDetails:
+        return cast(ProxyDetails, await self._json(calls.proxy_call(id)))
 
     async def test_proxy(self, ip: str, port: int, protocol: str = "http") -> TestResult:
         return cast(TestResult, await self._json(calls.test_call(ip, port, protocol)))
@@ -216,21 +222,23 @@ class AsyncPicpool:
     async def current_refresh(self) -> Job:
         return cast(Job, (await self._json(Call("GET", "/api/refresh", must_have=("job",))))["job"])
 
-    async def upload(self, picture: Picture, *, filename: Optional[str] = None, **options: Any) -> Uploaded:
-        call = await asyncio.to_thread(calls.upload_call, picture, filename, options)
+    async def upload(
+        self, picture: Picture, *, filename: Optional[str] = None, idempotency_key: Optional[str] = None, **options: Unpack[UploadOptions]
+    ) -> Uploaded:
+        call = await asyncio.to_thread(calls.upload_call, picture, filename, idempotency_key, options)
         return cast(Uploaded, await self._json(call))
 
-    async def image(self, id: str, *, password: Optional[str] = None) -> Image:
-        return cast(Image, await self._json(calls.info_call(id, password)))
+    async def image(self, id: str, *, password: Optional[str] = None) -> ImageInfo:
+        return cast(ImageInfo, await self._json(calls.info_call(id, password)))
 
     async def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
-        return calls.picture_of(self.url, await self._send(calls.file_call(image, password)))
+        return cast(bytes, await self._send(calls.file_call(image, password), calls.picture_of))
 
-    async def images(self, text: Optional[str] = None) -> AsyncIterator[Image]:
+    async def images(self, text: Optional[str] = None) -> AsyncIterator[ListedImage]:
         cursor: Optional[str] = None
         while True:
             page = await self._json(calls.images_page(text, cursor))
-            for image in cast(List[Image], page["images"]):
+            for image in cast(List[ListedImage], page["images"]):
                 yield image
             cursor = page["next"]
             if cursor is None:
@@ -243,18 +251,17 @@ class AsyncPicpool:
         return cast(List[Proxy], (await self._json(call))["proxies"])
 
     async def _json(self, call: Call) -> Dict[str, Any]:
-        return calls.parsed(self.url, await self._send(call), call.must_have)
+        return cast(Dict[str, Any], await self._send(call, calls.parsed))
 
-    async def _send(self, call: Call) -> httpx.Response:
+    async def _send(self, call: Call, read: Reader) -> Any:
         call.headers = {**self._headers, **call.headers}
-        for attempt in range(self._retries + 1):
+        for attempt in count():
             try:
-                return calls.check(await self._http.request(call.method, self.url + call.path, **call.arguments()))
-            except httpx.HTTPError as error:
-                raise calls.no_answer(self.url, error) from error
-            except PicpoolError as error:
-                pause = calls.pause_before_again(call, error)
-                if pause is None or attempt == self._retries:
-                    raise
+                answer = await self._http.request(call.method, self.url + call.path, **call.arguments())
+                return read(self.url, calls.check(answer), call)
+            except (httpx.HTTPError, PicpoolError) as fault:
+                error = fault if isinstance(fault, PicpoolError) else calls.no_answer(self.url, fault)
+                pause = calls.pause_before_again(call, error, attempt, self._retries)
+                if pause is None:
+                    raise error
                 await asyncio.sleep(pause)
-        raise AssertionError("not reached")
