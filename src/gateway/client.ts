@@ -246,14 +246,12 @@ export class Client implements TcpListener {
   #socks(): () => void {
     const read = socksReader((bytes) => this.socket.write(bytes));
     let admitted: Promise<Admission>;
-    return () => {
+    return () =>
       this.#answering(SOCKS_VOICE, () => {
         const step = read(this.inbox);
         if (step === undefined) return;
-        if ('target' in step) {
-          this.#work(admitted, { voice: SOCKS_VOICE, target: step.target, request: null });
-          return;
-        }
+        if ('target' in step)
+          return this.#work(admitted, { voice: SOCKS_VOICE, target: step.target, request: null });
         const { login, yes, no } = step;
         admitted = (async () => this.#admit(login))();
         // Any other reason answers the request, because clients take each that comes here for a wrong password.
@@ -265,7 +263,6 @@ export class Client implements TcpListener {
           this.again();
         });
       });
-    };
   }
 
   #http(): void {
@@ -285,6 +282,7 @@ export class Client implements TcpListener {
 
   /** Starts once the user is known; nothing is read before. */
   #work(admitted: Admission | Promise<Admission>, work: Work): void {
+    this.#deadline = Number.POSITIVE_INFINITY;
     if (admitted instanceof Promise)
       this.#later(admitted, work.voice, (admission) => this.#begin(admission, work));
     else this.#begin(admitted, work);
@@ -296,7 +294,6 @@ export class Client implements TcpListener {
 
   #begin(admission: Admission, { target, request, voice }: Work): void {
     const { host, onKnown } = this.#options;
-    this.#deadline = Number.POSITIVE_INFINITY;
     const kind = request ? 'plain' : 'tunnel';
     const refusal = refusedTarget(target, host.options.rules);
     if (refusal !== null) throw new GatewayFault('target_refused', refusal);
@@ -320,7 +317,6 @@ export class Client implements TcpListener {
 
   /** Goes on when something is known, if the client is still there. */
   async #later<T>(known: Promise<T>, voice: Voice, run: (value: T) => void): Promise<void> {
-    this.#deadline = Number.POSITIVE_INFINITY;
     this.serving = {};
     const [result] = await Promise.allSettled([known]);
     if (this.#gone) return;
@@ -338,7 +334,7 @@ export class Client implements TcpListener {
       if (error instanceof MessageFault)
         fault = new GatewayFault(error.isTooLarge ? 'head_too_large' : 'bad_request', error.message);
       if (!(fault instanceof GatewayFault)) throw error;
-      this.#options.host.meter.settled(voice.kind, 'refused', 0);
+      this.#options.host.meter.settled(voice.yes === SOCKS_VOICE.yes ? 'tunnel' : 'plain', 'refused', 0);
       this.refuse(voice, fault);
     }
   }

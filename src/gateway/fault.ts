@@ -1,5 +1,3 @@
-import type { Kind } from './upstream.ts';
-
 /**
  * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`. `no_upstream`: no proxy
  * fits; `no_answer`: no proxy that was tried delivered an answer; `maybe_sent`: one failed after it had received the
@@ -52,14 +50,11 @@ export function maybeSent(): GatewayFault {
 
 /** Answers a request for a connection in the client's protocol. */
 export interface Voice {
-  /** What it asks for. */
-  kind: Kind;
   yes(headers: readonly string[]): Buffer;
   no(fault: GatewayFault): Buffer;
 }
 
 export const HTTP_VOICE: Voice = {
-  kind: 'plain',
   yes: (headers) =>
     Buffer.from(
       `HTTP/1.1 200 Connection established\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`,
@@ -76,12 +71,10 @@ const HEAD_VOICE: Voice = {
   },
 };
 
-/** Returns how to answer a request with this method, of which five bytes are known. */
-export const voiceFor = (method: string): Voice =>
-  method === 'HEAD' ? HEAD_VOICE : method === 'CONNE' ? { ...HTTP_VOICE, kind: 'tunnel' } : HTTP_VOICE;
+/** Returns how to answer a request with this method. */
+export const voiceFor = (method: string): Voice => (method === 'HEAD' ? HEAD_VOICE : HTTP_VOICE);
 
 export const SOCKS_VOICE: Voice = {
-  kind: 'tunnel',
   yes: () => socksReply(0),
   no: ({ refusal }) => socksReply(FORMS[refusal][2]),
 };
