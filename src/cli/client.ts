@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type Environment, parseConfig } from '../config.ts';
 import { text } from '../config-values.ts';
 import { within } from '../lib/deadline.ts';
-import { parseForeignJson } from '../lib/foreign-json.ts';
+import { foreignRecord } from '../lib/foreign-json.ts';
 import { masked } from '../lib/masked.ts';
 import { socketPath, urlOf } from '../start/listen.ts';
 import { CommandError, OutputFault, usageError } from './exit.ts';
@@ -92,7 +92,9 @@ export function createClient(
     });
     if (answer.ok) return answer;
     const seconds = answer.status === 429 ? Math.ceil(Number(answer.headers.get('retry-after'))) : 0;
-    if (!(seconds > 0 && seconds <= roomS)) throw new CommandError(await sentenceOf(answer, tokenName));
+    // Of a reverse proxy that gets no answer.
+    const Fault = [502, 504].includes(answer.status) ? AnswerLost : CommandError;
+    if (!(seconds > 0 && seconds <= roomS)) throw new Fault(await sentenceOf(answer, tokenName));
     await answer.body?.cancel();
     await setTimeout(seconds * 1000);
     return call(method, path, options, roomS - seconds);
@@ -108,7 +110,7 @@ export function createClient(
       const text = await reading.catch((error: unknown) => {
         throw cutOff(error, 'what was asked may have been done');
       });
-      const found = parsed(text);
+      const found = foreignRecord(text, { maxLength: MAX_ANSWER_BYTES });
       if (found?.success !== true) throw otherProgram(shown);
       for (const [name, type] of Object.entries(shape)) {
         const value = found[name];
@@ -141,20 +143,14 @@ function otherProgram(url: string): CommandError {
 /** Returns the error for an answer that broke off. */
 export function cutOff(error: unknown, consequence: string): Error {
   if (error instanceof CommandError || error instanceof OutputFault) return error;
-  return new CommandError(`The server's response was cut off (${reasonOf(error)}); ${consequence}.`);
+  return new AnswerLost(`The server's response was cut off (${reasonOf(error)}); ${consequence}.`);
 }
 
-/** Returns the object that the text is as JSON, or `null`. */
-function parsed(text: string): Record<string, unknown> | null {
-  try {
-    return parseForeignJson(text, { maxLength: MAX_ANSWER_BYTES }) as Record<string, unknown> | null;
-  } catch {
-    return null;
-  }
-}
+/** The server may have done what was asked: its answer was lost. */
+export class AnswerLost extends CommandError {}
 
 /** The server did not respond, so another call will not succeed either. */
-export class ServerAway extends CommandError {}
+export class ServerAway extends AnswerLost {}
 
 /** Yields the text of an answer as it arrives. Rejects if nothing arrives for a minute. */
 export async function* piecesOf(answer: Response): AsyncGenerator<string> {
@@ -186,7 +182,7 @@ async function sentenceOf(answer: Response, tokenName: string | undefined): Prom
   const { status, headers } = answer;
   const place = headers.get('location');
   if (place !== null) return `The server redirects to ${place}. Name its new URL with --url or PICPOOL_URL.`;
-  const facts = parsed(await within(TIMEOUT_MS, readText(answer)).catch(() => ''));
+  const facts = foreignRecord(await within(TIMEOUT_MS, readText(answer)).catch(() => ''));
   if (typeof facts?.error !== 'string') return `The server responded with status ${status} and no reason.`;
   const wait = headers.get('retry-after');
   return [

@@ -1,6 +1,6 @@
 import { type Finding, fail, ok, unknown, warn } from '../findings/finding.ts';
 import { unbracketed } from '../lib/address.ts';
-import { isRecord, parseForeignJson } from '../lib/foreign-json.ts';
+import { foreignRecord, isRecord } from '../lib/foreign-json.ts';
 import { once } from '../lib/once.ts';
 import { isAnswered } from '../start/listen.ts';
 import { readText, reasonOf } from './client.ts';
@@ -57,11 +57,7 @@ export async function demandServer({ url }: Exposed): Promise<void> {
 const LIMITS = { maxLength: 2_000_000, maxDepth: 32 };
 
 function fieldOf(text: string, name: string): unknown {
-  try {
-    return (parseForeignJson(text, LIMITS) as Record<string, unknown>)[name];
-  } catch {
-    return undefined;
-  }
+  return foreignRecord(text, LIMITS)?.[name];
 }
 
 interface Operation {

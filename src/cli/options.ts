@@ -26,12 +26,10 @@ export function flag(help: string, short?: string): Option<boolean> {
 
 /** Returns an optional option. If it is repeated, the last one counts. */
 export function value<T>(placeholder: string, setting: Setting<T>): Option<T | undefined> {
-  return optionOf(placeholder, setting, setting.description, (texts) =>
-    texts
-      .slice(-1)
-      .map((text) => setting.decode(text))
-      .at(0),
-  );
+  return optionOf(placeholder, setting, setting.description, (texts) => {
+    const last = texts.at(-1);
+    return last === undefined ? undefined : setting.decode(last);
+  });
 }
 
 /** Returns an option with the setting's default. If it is repeated, the last one counts. */

@@ -7,7 +7,7 @@ import { ID_PATTERN } from '../image/records/ids.ts';
 import { createReviews } from '../image/review/reviews.ts';
 import { createNetworkList } from '../lib/address.ts';
 import { systemClock } from '../lib/clock.ts';
-import { parseForeignJson } from '../lib/foreign-json.ts';
+import { foreignRecord } from '../lib/foreign-json.ts';
 import { createBlocks } from '../moderation/blocks.ts';
 import { CommandError, usageError } from './exit.ts';
 
@@ -106,13 +106,14 @@ function note(
   if (time < before[kind]) return true;
   before[kind] = '';
   if (act !== null) {
-    const facts = parsed(json);
-    acts.set(facts.id, facts);
+    const facts = foreignRecord(json);
+    if (facts !== null) acts.set(facts.id, facts);
     return true;
   }
   // Parsing each line of a large log would take minutes.
   if (!/"message":"(?:image |block )/.test(json)) return true;
-  const { message, id, reason, peer: network, hash, phash } = parsed(json);
+  const facts: Record<string, unknown> = foreignRecord(json) ?? {};
+  const { message, id, reason, peer: network, hash, phash } = facts;
   if (message === 'image removed') {
     if (typeof id === 'string' && ID_PATTERN.test(id)) told.removed.add(id);
   } else if (message === 'block added' || message === 'block removed') {
@@ -163,14 +164,6 @@ function isNetwork(text: string): boolean {
     return true;
   } catch {
     return false;
-  }
-}
-
-function parsed(json: string): Record<string, unknown> {
-  try {
-    return parseForeignJson(json) as Record<string, unknown>;
-  } catch {
-    return {};
   }
 }
 

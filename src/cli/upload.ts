@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
 import process from 'node:process';
@@ -8,6 +9,7 @@ import { countOf } from '../lib/format.ts';
 import { optionsOf, parametersOf } from './api-options.ts';
 import {
   type Answer,
+  AnswerLost,
   type Call,
   type Client,
   createClient,
@@ -117,10 +119,8 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
           terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
         }
         const all = { album: album?.id, album_token: album?.token, ...fields };
-        const uploaded = await client.ask('POST', '/api/upload', UPLOADED, {
-          ...(file === null ? orderOf(path, all) : { body: formOf(file, path, all) }),
-          timeoutMs: TIMEOUT_MS,
-        });
+        const sent: Call = file === null ? jsonOf({ url: path, ...all }) : { body: formOf(file, path, all) };
+        const uploaded = await send(client, sent);
         await keep(uploaded).catch((error: unknown) => {
           const why = `${tokens.path} cannot be written (${reasonOf(error)})`;
           terminal.say(`picpool: ${path}: ${why}. The delete token is ${uploaded.delete_token}`);
@@ -156,6 +156,20 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
   },
 });
 
+/** Sends it again if its answer was lost. If it is stored already, the server answers as before: nobody else has the delete token. */
+async function send(client: Pick<Client, 'ask'>, sent: Call): Promise<Answer<typeof UPLOADED>> {
+  const headers = { ...sent.headers, 'idempotency-key': randomUUID() };
+  const ask = () => client.ask('POST', '/api/upload', UPLOADED, { ...sent, headers, timeoutMs: TIMEOUT_MS });
+  return ask().catch((first) => {
+    if (!(first instanceof AnswerLost)) throw first;
+    return ask().catch((error) => {
+      // The first try may have stored it.
+      if (error.message !== first.message) error.message = `${first.message} Sent again: ${error.message}`;
+      throw error;
+    });
+  });
+}
+
 /** A server chooses what is printed, whose readers count lines and may be terminals. */
 const lineOf = (text: string) => text.replace(/\p{Cc}/gu, '?');
 
@@ -163,9 +177,7 @@ const lineOf = (text: string) => text.replace(/\p{Cc}/gu, '?');
 const ALBUM = { id: 'string', url: 'string', token: 'string' } as const;
 
 function makeAlbum(client: Pick<Client, 'ask'>, title: string): Promise<Answer<typeof ALBUM>> {
-  const headers = { 'content-type': 'application/json' };
-  const body = JSON.stringify({ title });
-  return client.ask('POST', '/api/albums', ALBUM, { body, headers }).catch((error: unknown) => {
+  return client.ask('POST', '/api/albums', ALBUM, jsonOf({ title })).catch((error: unknown) => {
     // If only the answer was lost, the next file would make a second one.
     throw error instanceof CommandError ? new ServerAway(error.message) : error;
   });
@@ -173,9 +185,8 @@ function makeAlbum(client: Pick<Client, 'ask'>, title: string): Promise<Answer<t
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
 
-/** Returns the call that makes the server fetch the picture. */
-function orderOf(url: string, fields: Fields): Call {
-  return { body: JSON.stringify({ url, ...fields }), headers: { 'content-type': 'application/json' } };
+function jsonOf(fields: Fields): Call {
+  return { body: JSON.stringify(fields), headers: { 'content-type': 'application/json' } };
 }
 
 function formOf(file: Blob, path: string, fields: Fields): FormData {

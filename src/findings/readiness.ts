@@ -1,15 +1,17 @@
 import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import { writeNote } from '../image/maintenance/note.ts';
 import type { BlobStore } from '../image/store.ts';
 import { cachedFor } from '../lib/answer-cache.ts';
 import type { Log } from '../lib/logger.ts';
 import type { StateStore } from '../lib/state.ts';
+import { storing } from '../lib/storage-full.ts';
 import { type Finding, type FindingSource, warn } from './finding.ts';
 
 /** Name of the value, and of the blob, that test whether writing is possible. */
 const STATE = 'readiness';
 const BLOB = 'picpool-readiness';
+const NO_SPACE = inEnglish('There is no space left for temporary files.');
 /** How long a passed check stays valid, in ms, so that frequent requests cost little. */
 const RECORDS_WRITABLE_MS = 5000;
 const FILES_WRITABLE_MS = 60_000;
@@ -55,7 +57,7 @@ export function fileSources(blobs: BlobStore, folder: string, needed: string): F
     answering(
       'The image store is not writable.',
       cachedFor(FILES_WRITABLE_MS, monotonic, () =>
-        writeNote(blobs, folder, BLOB, 'written to see whether it can be'),
+        storing(writeNote(blobs, folder, BLOB, 'written to see whether it can be'), NO_SPACE),
       ),
     ),
   ];

@@ -1,7 +1,7 @@
 /**
  * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`. `no_upstream`: no proxy
  * fits; `no_answer`: no proxy that was tried delivered an answer; `maybe_sent`: one failed after it had received the
- * request, which must not be sent again; `unavailable`: the store with the tokens does not respond, or the gateway ends.
+ * request, which must not be sent again; `unavailable`: the store with the tokens does not respond, or the gateway hung up.
  */
 type Refusal = keyof typeof FORMS;
 

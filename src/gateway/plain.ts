@@ -50,7 +50,7 @@ export function sendPlain(job: PlainJob): void {
     cut() {
       running?.cancel();
       desk.settled(job, 'no_answer');
-      client.refuse(voice, new GatewayFault('unavailable', 'The gateway ended before an answer came.'));
+      client.refuse(voice, new GatewayFault('unavailable', 'The gateway hung up before an answer came.'));
     },
     // A client may end its half after a whole request; a request without its end never gets one.
     ended() {
@@ -122,6 +122,8 @@ class Exchange implements Carrier, Served {
   #sentAt: number | null = null;
   /** True while the client has to read before more of the answer is taken. */
   #clientReads = false;
+  /** True once it has let the upstream wait for so long that the target may give up. */
+  #isUnread = false;
   /** True once the upstream was blamed for an answer that stands still. */
   #isBlamed = false;
   #over = false;
@@ -201,7 +203,9 @@ class Exchange implements Carrier, Served {
   }
 
   #moved(): void {
-    this.movedAt = this.#job.desk.options.monotonic();
+    const now = this.#job.desk.options.monotonic();
+    this.#isUnread ||= this.#clientReads && now - this.movedAt >= STALLED_MS;
+    this.movedAt = now;
   }
 
   #sendBody(): void {
@@ -324,7 +328,7 @@ class Exchange implements Carrier, Served {
     if (this.#over) return;
     this.#moved();
     if (this.#answer?.framing === 'until close' && !cut) this.#end('done');
-    else this.#fail(maybeSent(), 'closed');
+    else this.#fail(maybeSent(), this.#isUnread ? null : 'closed');
   }
 
   /** The client gets an error, if there is no answer yet. `blame`: what the proxy did, or `null` if it was not at fault. */
@@ -376,7 +380,8 @@ class Exchange implements Carrier, Served {
   /** Whether what was announced has stood still, and not because of the client. Events come in chunks, with any pause between. */
   #hasStalled(ms: number): boolean {
     const { left = 0 } = this.#answer?.body ?? {};
-    if (left === 0 || left === Number.POSITIVE_INFINITY || this.#clientReads) return false;
+    if (left === 0 || left === Number.POSITIVE_INFINITY) return false;
+    if (this.#clientReads || !this.#requestBody.done) return false;
     return this.#job.desk.options.monotonic() - this.movedAt >= ms;
   }
 }

@@ -1,5 +1,6 @@
 import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
 import type { Carrier } from './desk.ts';
+import { STALLED_MS } from './upstream.ts';
 
 /** Who has ended a tunnel. */
 export type EndedBy = 'client' | 'upstream' | 'limit';
@@ -23,6 +24,8 @@ export class Relay implements Carrier {
   movedAt: number;
   /** When the upstream last sent something, or could again; infinite while the client has bytes left to read. */
   cameAt = 0;
+  /** True once the client has let the upstream wait for so long that the target may give up. */
+  isUnread = false;
   readonly startedAt: number;
   readonly look: (now: number) => void;
   readonly #options: RelayOptions;
@@ -63,6 +66,7 @@ export class Relay implements Carrier {
       opened() {},
       received: (bytes) => this.#carry(direction, bytes, from),
       drained: () => {
+        this.#noteUnread();
         this.movedAt = this.#options.monotonic();
         if (direction === 'up') this.cameAt = this.movedAt;
         to.resume();
@@ -83,18 +87,26 @@ export class Relay implements Carrier {
   #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {
     const { client, upstream, monotonic, onBytes } = this.#options;
     this.movedAt = monotonic();
+    if (direction === 'down') this.cameAt = this.movedAt;
     if (!onBytes(direction, bytes)) {
       this.#end('limit');
       return;
     }
     const isTaken = (direction === 'up' ? upstream : client).write(bytes);
-    if (direction === 'down') this.cameAt = isTaken ? this.movedAt : Number.POSITIVE_INFINITY;
-    if (!isTaken) from.pause();
+    if (isTaken) return;
+    if (direction === 'down') this.cameAt = Number.POSITIVE_INFINITY;
+    from.pause();
+  }
+
+  #noteUnread(): void {
+    const isWaiting = this.cameAt === Number.POSITIVE_INFINITY;
+    this.isUnread ||= isWaiting && this.#options.monotonic() - this.movedAt >= STALLED_MS;
   }
 
   #end(by: EndedBy): void {
     if (this.#over) return;
     this.#over = true;
+    this.#noteUnread();
     const { client, upstream, onEnd } = this.#options;
     client.destroy();
     upstream.destroy();

@@ -5,7 +5,7 @@ import { isLocal } from '../http/context.ts';
 import { type Description, successOf } from '../http/describe.ts';
 import { type Call, type Caller, json, type Route, route } from '../http/route.ts';
 import { unkept } from '../http/unkept.ts';
-import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
+import { canonicalAddress, LOOPBACK, unbracketed } from '../lib/address.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { SECONDS } from '../lib/rates.ts';
 import { EXPECTS, flag, integer, named, nullable, text } from '../lib/schema.ts';
@@ -145,8 +145,6 @@ export function gatewayRoutes(door: GatewayDoor | null): Route[] {
     ),
   ];
 }
-
-const LOOPBACK = createNetworkList(['127.0.0.0/8', '::1']);
 
 /**
  * Returns the account of the gateway that a call comes from. Without tokens, those are the programs on this machine,

@@ -188,9 +188,11 @@ export class Tunnel implements Served {
         settle();
         const hasFailed = handshake?.ended(endedBy, monotonic()) === true;
         const isBroken = endedBy === 'upstream';
-        const isCut = isBroken ? isWithin : isStill(endedBy === 'client' ? CUT_MS : mostMs);
+        const isCut = isBroken
+          ? isWithin && !relay.isUnread
+          : isStill(endedBy === 'client' ? CUT_MS : mostMs);
         const isStopped = isWithin && endedBy === 'limit' && desk.isEnding;
-        if (isProven ? isCut || isStopped : hasFailed && isBroken) desk.meter.cut();
+        if (isProven ? isCut || isStopped : hasFailed && endedBy !== 'client') desk.meter.cut();
         judge(isCut, isBroken ? monotonic() : relay.cameAt);
       },
     });

@@ -52,7 +52,8 @@ export async function createImageService(options: ImageServiceOptions) {
   const records = createRecordCache(images, now);
   const bytes = createVersionBytes(state);
   const thumbnails = createThumbnails({ blobs, images, codec, folder, quota, bytes, now });
-  const files = createImageFiles({ images, blobs, thumbnails, log });
+  const requireFiles = createFilesGuard({ images, blobs, state, readMark: () => readMark(blobs), now });
+  const files = createImageFiles({ images, blobs, thumbnails, requireFiles, log });
 
   /** Must be called when the record is gone. */
   async function onRemoved(image: ImageRecord): Promise<void> {
@@ -82,7 +83,7 @@ export async function createImageService(options: ImageServiceOptions) {
   };
   const storing = createStoring({
     ...parts,
-    requireFiles: createFilesGuard({ images, blobs, state, readMark: () => readMark(blobs), now }),
+    requireFiles,
     onStored: (image) => onEvent({ type: 'stored', image }),
     stamp: serviceTime.stamp,
   });
@@ -117,7 +118,7 @@ export async function createImageService(options: ImageServiceOptions) {
     cached: records.cached,
     /** Returns the stored file if it is in memory. */
     cachedFile: files.cached,
-    /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
+    /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing, with `unavailable` if all are. */
     read: files.read,
     /** Returns the file to send for that shape. A version that does not exist yet is created at the payer's expense. */
     version: files.version,

@@ -27,9 +27,6 @@ const NON_GLOBAL_IPV4 = [
   '240.0.0.0/4',
 ];
 
-/** Global unicast is only 2000::/3. Mapped, NAT64, unique-local and link-local addresses are outside it. */
-const GLOBAL_IPV6 = ['2000::/3'];
-
 const DOT = 46;
 
 /** Parts of 2000::/3 that are not globally reachable or wrap an IPv4 address (IANA IPv6 registry; 6to4, Teredo). */
@@ -80,8 +77,10 @@ const nonGlobalIpv4 = NON_GLOBAL_IPV4.map((network) => {
   const [address = '', prefix] = network.split('/');
   return { base: parseIpv4(address) | 0, mask: -1 << (32 - Number(prefix)) };
 });
-const globalIpv6 = createNetworkList(GLOBAL_IPV6);
+/** Global unicast. Mapped, NAT64, unique-local and link-local addresses are outside it. */
+const globalIpv6 = createNetworkList(['2000::/3']);
 const nonGlobalIpv6 = createNetworkList(NON_GLOBAL_IPV6);
+export const LOOPBACK = createNetworkList(['127.0.0.0/8', '::1']);
 
 /**
  * Returns the canonical spelling of an address, or `null` if the text is not a literal IPv4 or IPv6 address.

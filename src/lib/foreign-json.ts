@@ -26,6 +26,16 @@ export function parseForeignJson(
   return JSON.parse(text);
 }
 
+/** Returns the object that the text is as JSON, or `null`. */
+export function foreignRecord(text: string, limits?: ForeignJson): Record<string, unknown> | null {
+  try {
+    const value = parseForeignJson(text, limits);
+    return isRecord(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
 /** Reports whether a value of JSON is an object. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

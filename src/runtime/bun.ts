@@ -33,6 +33,8 @@ export const bunRuntime: Runtime = {
       maxRequestBodySize: NO_BODY_LIMIT,
       // Otherwise an error that nothing catches shows visitors the source, also if NODE_ENV was set at the start.
       development: false,
+      // Outside of development, Bun lets two servers share a port: each would get half of the requests.
+      reusePort: false,
       // Also for a socket, although its type has none: the default of 10 s is less than a conversion may take.
       idleTimeout: IDLE_TIMEOUT_S,
       fetch: (request: Request) => handler(request, peerOf),

@@ -127,9 +127,14 @@ test.each([
   ),
 );
 
-test('an upload whose response breaks off is reported in a sentence', () =>
+test.each([
+  [2, /^.* was cut off .*may have been done\.\n$/],
+  [1, /^.* was cut off .*may have been done\. Sent again: .* does not respond .*\n$/],
+])('that an upload may have been done is said if %d of its responses break off', (most, sentence) =>
   withFolder(async (folder) => {
+    let calls = 0;
     const cut = createServer((socket) => {
+      if (++calls === most) cut.close();
       socket.once('data', () => {
         socket.write('HTTP/1.1 201 Created\r\ncontent-length: 500\r\n\r\n{"success":', () => socket.end());
       });
@@ -139,13 +144,33 @@ test('an upload whose response breaks off is reported in a sentence', () =>
     const { port } = cut.address() as AddressInfo;
     const env = { PICPOOL_URL: `http://127.0.0.1:${port}`, XDG_CONFIG_HOME: folder };
     const { code, stdout, stderr } = await cli(['upload', PICTURE], { env });
-    cut.close();
-    expect([code, stdout, stderr]).toEqual([
-      1,
-      '',
-      expect.stringMatching(/was cut off .*may have been done/),
-    ]);
-    expect(stderr.split('\n')).toHaveLength(2);
+    expect([code, stdout, stderr, calls]).toEqual([1, '', expect.stringMatching(sentence), most]);
+  }),
+);
+
+test('a picture whose answer was lost is asked for again, so that it is stored once and can be deleted', () =>
+  withFolder(async (folder) => {
+    const server = await startServer('bun', { ...LIGHT, SERVICES: 'image' }, folder);
+    const reset = () => {
+      const body = new ReadableStream({ pull: (controller) => controller.error(new Error('cut')) });
+      return new Response(body);
+    };
+    for (const lose of [() => new Response('', { status: 502 }), reset]) {
+      const stored: string[] = [];
+      const relay = async ({ method, headers, body }: Request) => {
+        const answer = await fetch(`${server.url}/api/upload`, { method, headers, body });
+        const facts = (await answer.json()) as { id: string };
+        return stored.push(facts.id) === 1 ? lose() : Response.json(facts);
+      };
+      await withStranger(relay, async (url) => {
+        const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
+        expect(await cli(['upload', PICTURE], { env })).toMatchObject({ code: 0, stderr: '' });
+        const [id = ''] = stored;
+        expect(stored).toEqual([id, id]);
+        expect(await openKeptTokens(env).find({ server: url, id })).not.toBeNull();
+      });
+    }
+    await server.stop();
   }));
 
 const uploaded = (id: string, base = 'http://pics.example') => ({

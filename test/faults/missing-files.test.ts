@@ -82,6 +82,8 @@ test.each([
     await mkdir(files, { recursive: true });
     const without = await begin(installation);
     await expectPaused(without);
+    // The picture is not gone: what asks for it is to come back.
+    expect(await statusOf(without, id)).toBe(503);
     expect((await readdir(files, { recursive: true })).filter((name) => name.includes(MARK))).toEqual([]);
     // The files come back under the running server, which goes on by itself.
     await rm(files, { recursive: true });
@@ -97,6 +99,7 @@ test.each([
     await expectPaused(given);
     expect((await cli(['sweep', '--confirm'], { env: installation.env })).code).toBe(0);
     await until(async () => (await upload(given)).status === 201);
+    expect(await statusOf(given, id)).toBe(404);
     await given.stop();
   },
 );

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
+import { parseApng } from '../../src/codec/decoders/apng.ts';
 import { type Result, startCodec } from '../support/codec/codec.ts';
 import { apng } from '../support/images/apng-files.ts';
+import { withChunk } from '../support/images/colours.ts';
 import { photo } from '../support/images/images.ts';
 import { shared } from '../support/shared.ts';
 
@@ -85,6 +87,39 @@ describe('an animated PNG', () => {
     const made = await bench.convert(file, { format: 'auto', maxWidth: 20 });
     expect(made).toMatchObject({ width: 20, height: 10, frames: 2 });
     expect((await seen(made))[1]).toEqual([GREEN, RED]);
+  });
+
+  test('keeps the first of each thing that it says of its colours', async () => {
+    const gammas = [1, 2, 3].map((gamma) => Buffer.from([0, 0, 0, gamma]));
+    const file = gammas.reduce((all, gamma) => withChunk(all, 'gAMA', gamma), await apng([{ colour: RED }]));
+    expect(parseApng(file)?.settings).toEqual(new Map([['gAMA', Buffer.from([0, 0, 0, 3])]]));
+  });
+
+  test('of one frame shows it, and not the picture that browsers hide', async () => {
+    const file = await apng([{ colour: RED }], { still: true });
+    const turned = await sharp({ create: { width: 1, height: 1, channels: 3, background: 'red' } })
+      .withMetadata({ orientation: 6 })
+      .withExifMerge({ IFD0: { Model: 'Somebody' } })
+      .png()
+      .toBuffer();
+    const exif = (await sharp(turned).metadata()).exif as Buffer;
+    for (const [one, size] of [
+      [file, [40, 20]],
+      [withChunk(file, 'eXIf', exif), [20, 40]],
+    ] as const) {
+      const made = await bench.convert(one, { format: 'auto' });
+      expect([made.width, made.height]).toEqual([...size]);
+      expect(await halves(made.bytes)).toEqual([[RED, RED]]);
+    }
+    const kept = await bench.convert(withChunk(file, 'eXIf', exif), { format: 'png', stripExif: false });
+    expect(kept).toMatchObject({ width: 20, exif: { camera: 'Somebody' } });
+    const told = await sharp(kept.bytes).metadata();
+    expect([told.orientation ?? 1, told.exif?.includes('Somebody')]).toEqual([1, true]);
+    // Browsers show the other picture if frames are missing.
+    const cut = await apng([{ colour: RED }], { still: true, announced: 2 });
+    expect((await halves((await bench.convert(cut, { format: 'png' })).bytes))[0]?.[0]).toEqual([
+      1, 2, 3, 255,
+    ]);
   });
 
   test('whose last frame is damaged is kept with a warning', async () => {

@@ -4,6 +4,7 @@ import sharp from 'sharp';
 import { parseHeader } from '../../src/codec/convert/header.ts';
 import { startCodec } from '../support/codec/codec.ts';
 import { avifSequence } from '../support/images/avif-sequence.ts';
+import { adobeProfile } from '../support/images/colours.ts';
 import { shared } from '../support/shared.ts';
 
 /** Three frames in the colours of `images.ts`, of which the first alone is a key frame; made by libavif. */
@@ -28,9 +29,9 @@ async function middles(bytes: Buffer): Promise<number[][]> {
   );
 }
 
-function expectNear(found: readonly number[][], colours: readonly (readonly number[])[]): void {
+function expectNear(found: readonly number[][], colours: readonly (readonly number[])[], most = 3): void {
   const off = colours.map((colour, frame) => colour.map((value, at) => value - (found[frame]?.[at] ?? 999)));
-  expect(Math.max(...off.flat().map(Math.abs))).toBeLessThan(3);
+  expect(Math.max(...off.flat().map(Math.abs))).toBeLessThan(most);
   expect(found.length).toBe(colours.length);
 }
 
@@ -54,6 +55,58 @@ test('an animated AVIF keeps its delays, its repetitions and its mask', async ()
     (await middles(bytes)).map((colour) => colour.slice(3)),
     [[255], [128], [0]],
   );
+});
+
+test('an animated AVIF is turned with its mask as it says itself, in still formats as well', async () => {
+  const moving = await avifSequence({ frames: COLOURS, opacity: [255, 128, 0], turns: 3 });
+  for (const [format, frames] of [
+    ['auto', 3],
+    ['png', 3],
+    ['jpeg', 1],
+  ] as const) {
+    expect(await bench.convert(moving, { format })).toMatchObject({ width: 8, height: 16, frames });
+  }
+});
+
+test('an animated AVIF whose colours are multiplied by its mask keeps them', async () => {
+  const frames = [[100, 60, 20]] as const;
+  const moving = await avifSequence({
+    frames: [...frames, ...frames],
+    opacity: [128, 255],
+    premultiplied: true,
+  });
+  const wanted = [
+    [200, 120, 40, 128],
+    [100, 60, 20, 255],
+  ];
+  expectNear(await middles((await bench.convert(moving, { format: 'auto' })).bytes), wanted, 6);
+  // A single frame is drawn in another way.
+  expectNear(await middles((await bench.convert(moving, { format: 'avif' })).bytes), wanted.slice(0, 1), 6);
+});
+
+test('colours that are multiplied by a mask are divided before their profile counts, and keep it', async () => {
+  const linear = Buffer.from('curv\0\0\0\0\0\0\0\0', 'latin1');
+  const profile = adobeProfile({ rTRC: linear, gTRC: linear, bTRC: linear });
+  const moving = await avifSequence({
+    frames: Array(2).fill([100, 100, 100]),
+    opacity: [128, 128],
+    premultiplied: true,
+    colours: [Buffer.concat([Buffer.from('prof'), profile])],
+  });
+  for (const format of ['webp', 'avif'] as const) {
+    const shown = await middles((await bench.convert(moving, { format })).bytes);
+    expectNear(shown.slice(0, 1), [[229, 229, 229, 128]], 6);
+  }
+  const { bytes } = await bench.convert(moving, { format: 'avif', stripExif: false });
+  expect((await sharp(bytes).metadata()).icc).toEqual(profile);
+});
+
+test('an animated AVIF with more properties than pictures can have is read without them', async () => {
+  const colours = Array.from({ length: 300 }, (_, code) =>
+    Buffer.from([...Buffer.from('nclx'), 0, 1, 0, 13, code >> 8, code & 255, 128]),
+  );
+  const moving = await avifSequence({ frames: COLOURS, colours });
+  expect((await bench.convert(moving)).frames).toBe(3);
 });
 
 test.each([

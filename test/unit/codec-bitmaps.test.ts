@@ -26,6 +26,14 @@ describe('a BMP picture', () => {
     expect([await alphaAt(bytes, 1, 1), await alphaAt(bytes, 8, 1)]).toEqual([0, 255]);
   });
 
+  test('without a mask for blue has none', async () => {
+    const file = bitmap({ depth: 32, alpha: true });
+    file.writeUInt32LE(0, 14 + 40 + 8);
+    const { bytes } = await bench.convert(file, { format: 'png' });
+    const colours = await quarterColours(await sharp(bytes).removeAlpha().png().toBuffer());
+    expect(colours).toEqual(exact.map(([red = 0, green = 0]) => [red, green, 0]));
+  });
+
   test('of 1 bit has two colours', async () => {
     const { bytes } = await bench.convert(bitmap({ depth: 1 }), { format: 'png' });
     expect(await quarterColours(bytes)).toEqual([0, 0, 1, 1].map((index) => exact[index] ?? []));

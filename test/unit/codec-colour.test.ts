@@ -102,3 +102,24 @@ test.each([8, 10])(
     }
   },
 );
+
+test('AVIF whose colours are multiplied by its mask keeps them at soft edges', async () => {
+  const size = { width: 64, height: 64 };
+  const half = sharp({ create: { ...size, channels: 4, background: { r: 100, g: 60, b: 20, alpha: 0.5 } } });
+  // The reference of EXIF to its picture becomes that of the picture to its mask, which is as long.
+  const file = await half
+    .withExif({ IFD0: { Artist: 'Somebody' } })
+    .avif({ quality: 100, chromaSubsampling: '4:4:4' })
+    .toBuffer();
+  const masks = file.indexOf('auxl') + 4;
+  const [mask, main] = [file.subarray(masks, masks + 2), file.subarray(masks + 4, masks + 6)];
+  const count = Buffer.from([0, 1]);
+  file.set(Buffer.concat([Buffer.from('prem'), main, count, mask]), file.indexOf('cdsc'));
+  for (const format of ['png', 'auto'] as const) {
+    const { bytes, original } = await bench.convert(file, { format });
+    const pixel = (await sharp(bytes).raw().toBuffer()).subarray(0, 4);
+    for (const [channel, wanted] of [200, 120, 40, 128].entries())
+      expect(Math.abs((pixel[channel] ?? 0) - wanted)).toBeLessThan(6);
+    expect(original.kept).toBe(false);
+  }
+});

@@ -6,6 +6,7 @@ import { startCodec } from '../support/codec/codec.ts';
 import { bitmap } from '../support/images/bitmap-files.ts';
 import { hostileCorpus } from '../support/images/hostile-images.ts';
 import { privatePhoto } from '../support/images/images.ts';
+import { withSegment } from '../support/images/jpeg-files.ts';
 import { tiffFile } from '../support/images/tiff-files.ts';
 import { shared } from '../support/shared.ts';
 
@@ -59,11 +60,34 @@ function deepTiles(): Buffer {
   return tiffFile(tags, Array(width).fill(deflateSync(Buffer.alloc(rows))), 324);
 }
 
+/** A JPEG of 256 KB, whose hundreds of indexes name the same pictures again and again. */
+async function manyIndexes(): Promise<Buffer> {
+  const plain = await privatePhoto('jpeg');
+  const [entries, pictures] = [Buffer.alloc(32 * 12), Buffer.alloc(32 * 16)];
+  for (let at = 0; at < 32; at++) {
+    entries.set([0xb0, 2, 0, 7, 0, 0, 2, 0, 0, 0, 1, 0x8e], at * 12);
+    pictures.set([0, 2, 0, 2, 0, 0, 0, 0, 0, 0, 1, at], at * 16);
+  }
+  const index = Buffer.concat([
+    Buffer.from('MPF\0MM\0*\0\0\0\x08\0\x20', 'latin1'),
+    entries,
+    Buffer.alloc(4),
+    pictures,
+  ]);
+  const whole = withSegment(plain, 0xe2, index);
+  const one = whole.subarray(2, whole.length - plain.length + 2);
+  return Buffer.concat([whole.subarray(0, 2), ...Array(280).fill(one), plain.subarray(2)]);
+}
+
 /** An animated AVIF of two million tracks, all of them empty. */
 function emptyTracks(): Buffer {
   const head = Buffer.from('\0\0\0\x10ftypavis\0\0\0\0\x01\0\0\x08moov', 'latin1');
   return Buffer.concat([head, Buffer.alloc(2 ** 24, '\0\0\0\x08trak')]);
 }
+
+test('a picture with hundreds of indexes of others is converted before it takes seconds', async () => {
+  expect((await bench.convert(await manyIndexes())).format).toBe('webp');
+});
 
 test.each([
   ['an animation of millions of tracks', emptyTracks],

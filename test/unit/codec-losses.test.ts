@@ -4,8 +4,9 @@ import type { ConvertJob } from '../../src/codec/codec.ts';
 import { tableBytes } from '../../src/codec/convert/frames.ts';
 import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { startCodec } from '../support/codec/codec.ts';
+import { withChunk } from '../support/images/colours.ts';
 import { animation, photo, privatePhoto } from '../support/images/images.ts';
-import { gainMapJpeg, withCaption, withSegment } from '../support/images/jpeg-files.ts';
+import { gainMapJpeg, motionPhoto, withCaption, withSegment } from '../support/images/jpeg-files.ts';
 import { shared } from '../support/shared.ts';
 
 const bench = shared(() => startCodec({ sandbox: 'require' }));
@@ -124,12 +125,35 @@ describe('no loss is silent', () => {
     }
   });
 
+  test('what a JPEG tells in segments of programs and behind its end is named as removed or lost', async () => {
+    const plain = await sharp(await photo(64, 64))
+      .jpeg()
+      .toBuffer();
+    const segment = (marker: number, text: string) => withSegment(plain, marker, Buffer.from(text, 'latin1'));
+    const behind = (text: string) => Buffer.concat([plain, Buffer.from(text, 'latin1')]);
+    const telling = [
+      segment(0xe0, 'JFXX\0\x13\x01\x01abc'),
+      segment(0xe3, 'Meta\0\0II*\0'),
+      segment(0xe1, 'FLIR\0'),
+      behind('MotionPhoto_Data'.repeat(4)),
+    ];
+    for (const file of telling) {
+      expect((await bench.convert(file)).removed).toEqual(['metadata']);
+      expect(await warningsOf(file, { format: 'jpeg', stripExif: false })).toEqual(['metadata_dropped']);
+    }
+    const padded = ['\0', '\xff', ' '].map((letter) => behind(letter.repeat(400)));
+    for (const file of [segment(0xec, 'Ducky\0'), segment(0xe5, ''), behind('\r\n'), ...padded, plain])
+      expect((await bench.convert(file)).removed).toEqual([]);
+    const { warnings } = await bench.convert(await motionPhoto(), { format: 'jpeg', stripExif: false });
+    expect(warnings[1]?.message).toBe("The stored picture lacks the file's XMP.");
+  });
+
   test('what a PNG tells behind its pixels is named as removed or lost', async () => {
     const { exif } = await sharp(await privatePhoto('jpeg')).metadata();
     const png = await sharp(await photo(64, 64))
       .png()
       .toBuffer();
-    const behind = (type: string, data: Buffer, file = png) =>
+    const behind = (type: string, data: Buffer, file: Buffer = png) =>
       Buffer.concat([file.subarray(0, -12), ...writeChunk(type, data), file.subarray(-12)]);
     const place = exif?.subarray(6) ?? Buffer.alloc(0);
     const placed = behind('eXIf', place);
@@ -138,6 +162,12 @@ describe('no loss is silent', () => {
     expect((await bench.convert(texts)).removed).toEqual(['metadata']);
     // What is in front counts, which every reader takes.
     const front = Buffer.concat([png.subarray(0, 33), ...writeChunk('eXIf', place), png.subarray(33)]);
+    const xmp = (text: string) => Buffer.from(`XML:com.adobe.xmp\0\0\0\0\0${text}`);
+    const here = xmp('<x exif:GPSLatitude="1,2N"/>');
+    for (const one of [behind('iTXt', here), withChunk(png, 'iTXt', here)])
+      for (const file of [one, behind('iTXt', xmp('<x/>'), one)])
+        expect((await bench.convert(file)).removed).toEqual(['location', 'metadata']);
+    expect((await bench.convert(withChunk(png, 'tIME', Buffer.alloc(7, 1)))).removed).toEqual(['metadata']);
     const twice = behind('eXIf', Buffer.from('II*\0\x08\0\0\0\0\0\0\0\0\0', 'latin1'), front);
     expect((await bench.convert(twice)).removed).toEqual(['location', 'metadata']);
     for (const file of [placed, texts]) {

@@ -313,3 +313,41 @@ test('compression that is not read is named, with what to do instead', async () 
     expect(fault.message).toContain('save it with LZW, or as PNG');
   }
 });
+
+test('samples of unknown range are refused, because grey from 0 to 1 would be black; fractions of light in RGB are not', async () => {
+  const grey = (format: number, depth: number, sample: Buffer) =>
+    tiffFile(
+      { 256: [2], 257: [1], 258: [depth], 262: [1], 277: [1], 278: [1], 339: [format] },
+      [Buffer.concat([sample, sample])],
+      273,
+    );
+  const [half, third] = [Buffer.alloc(4), Buffer.alloc(2)];
+  half.writeFloatLE(0.5);
+  third.writeInt16LE(10_922);
+  const light = Buffer.concat(Array(6).fill(half));
+  const tags = {
+    256: [2],
+    257: [1],
+    258: Array(3).fill(32),
+    262: [2],
+    277: [3],
+    278: [1],
+    339: Array(3).fill(3),
+  };
+  const integers = tiffFile({ ...tags, 262: [8], 339: Array(3).fill(2) }, [light], 273);
+  for (const file of [
+    integers,
+    grey(3, 32, half),
+    grey(2, 16, third),
+    grey(2, 8, third.subarray(1)),
+    grey(1, 32, half),
+  ]) {
+    const fault = await bench.convert(file).catch((error) => error);
+    expect([fault.code, fault.message]).toEqual([
+      'undecodable_image',
+      expect.stringContaining('save it with 8 or 16 bits'),
+    ]);
+  }
+  const { bytes } = await bench.convert(tiffFile(tags, [light], 273), { format: 'png' });
+  expect([...(await sharp(bytes).raw().toBuffer())]).toEqual(Array(6).fill(188));
+});

@@ -57,6 +57,21 @@ test('a tunnel is over once its client is gone, even if that had ended its half 
   expect(ends).toEqual(['client']);
 });
 
+test('what comes counts as come even if a quota that is used up ends the tunnel then', () => {
+  const upstream = silent();
+  const onEnd = () => expect(relay.cameAt).toBe(60_000);
+  const relay = new Relay({
+    client: silent(),
+    upstream,
+    monotonic: () => 60_000,
+    onLook() {},
+    onBytes: () => false,
+    onEnd,
+  });
+  upstream.listener.received(Buffer.from('half a record'));
+  expect.assertions(1);
+});
+
 describe.each([
   ['Bun', bunTcp],
   ['node:net', nodeTcp],

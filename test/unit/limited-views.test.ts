@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
-import { countedBody } from '../../src/image/serve/limited.ts';
+import { countedBody, serveLimited } from '../../src/image/serve/limited.ts';
 import { createLimitedViews } from '../../src/image/serve/limited-views.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 
@@ -16,14 +16,12 @@ function stall(ms: number): void {
   while (performance.now() < until);
 }
 
-/** A server of one picture; resolves `seen` with the outcome of its view. */
-function serve(pause: (ms: number) => Promise<void>) {
-  const { promise: seen, resolve } = Promise.withResolvers<boolean>();
-  const takeView = createLimitedViews({
+const viewsOf = (onEnd: (counts: boolean) => void, sleep: (ms: number) => Promise<void>) =>
+  createLimitedViews({
     images: {
       takeView: async () => true,
       endView: async (_id, _token, counts) => {
-        resolve(counts);
+        onEnd(counts);
         return false;
       },
       get: async () => null,
@@ -31,11 +29,16 @@ function serve(pause: (ms: number) => Promise<void>) {
     limiter: createLocalRateLimiter(),
     random: randomBytes,
     now: Date.now,
-    sleep: pause,
+    sleep,
     onRemoved: async () => {},
     unfinished: { during: (_kind, _images, work) => work(() => {}) },
     log: () => {},
   });
+
+/** A server of one picture; resolves `seen` with the outcome of its view. */
+function serve(pause: (ms: number) => Promise<void>) {
+  const { promise: seen, resolve } = Promise.withResolvers<boolean>();
+  const takeView = viewsOf(resolve, pause);
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -120,4 +123,20 @@ test('a stalled machine does not shorten the time in which a break is noticed', 
     if (pause === 1) socket.resetAndDestroy();
   });
   expect(seen).toBe(false);
+});
+
+test('a file that cannot be read uses up no view, however often it is asked for', async () => {
+  const ended: boolean[] = [];
+  const service = {
+    takeView: viewsOf((counts) => ended.push(counts), systemClock.sleep),
+    read: () => Promise.reject(new Error('The disk is not mounted.')),
+    accessed: () => {},
+  };
+  const image = { id: 'a', format: 'webp', filename: 'a.webp' } as ImageRecord;
+  const asked = { image, download: false, head: false, free: false };
+  for (let tries = 0; tries < 5; tries++)
+    await expect(serveLimited(service, new Request('http://localhost/i/a'), asked)).rejects.toThrow(
+      'mounted',
+    );
+  expect(ended).toEqual(Array(5).fill(false));
 });

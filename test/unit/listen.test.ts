@@ -23,6 +23,15 @@ test('without IPv6 in the system, `::` is all addresses of IPv4, and nothing els
   expect(both.server.hostname).toBe('::');
 });
 
+test('a server does not start on the port of another one, which would get half of its requests', async () => {
+  const { server } = await listen(bunRuntime, handler, { HOST: '127.0.0.1', PORT: 0 });
+  const second = listen(bunRuntime, handler, { HOST: '127.0.0.1', PORT: server.port });
+  await expect(second).rejects.toThrow(
+    `The server cannot listen with HOST=127.0.0.1 and PORT=${server.port}.`,
+  );
+  await server.close();
+});
+
 test('a server that ends leaves the socket alone that its successor listens on', async () => {
   await withFolder(async (folder) => {
     const [unix, missing] = [join(folder, 'http.sock'), join(folder, 'missing/http.sock')];

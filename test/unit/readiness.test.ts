@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { AppError } from '../../src/errors.ts';
 import { explained, fileSources, recordSources } from '../../src/findings/readiness.ts';
 import type { BlobStore } from '../../src/image/store.ts';
@@ -20,6 +21,12 @@ describe('whether image files can be read', () => {
     await Promise.all(Array.from({ length: 100 }, look));
     expect(asked).toBe(2);
   });
+});
+
+test('a folder for temporary files that does not work is shown with the reason', async () => {
+  const [, writable] = fileSources({} as BlobStore, join(import.meta.path, 'tmp'), 'image');
+  const [found] = await explained(writable as never, () => {}).look();
+  expect(found?.text).toBe('The image store is not writable. The image files cannot be read or written.');
 });
 
 test('a store that does not work is shown with the reason for callers, and its cause is logged once', async () => {

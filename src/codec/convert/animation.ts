@@ -1,3 +1,5 @@
+import type { Apng } from '../decoders/apng.ts';
+import type { Cicp } from '../decoders/cicp.ts';
 import { INPUT, type Metadata, type SharpConstructor } from './sharp.ts';
 
 /** An animation as full frames, in a format that sharp cannot decode. */
@@ -14,19 +16,20 @@ export interface Animation {
 export interface Decoded {
   /** Its first frame, as a PNG or AVIF. Missing if sharp reads it itself. */
   still?: Buffer;
-  /** Metadata of the file, which `still` may lack. */
-  told?: Pick<Metadata, 'exif' | 'xmp' | 'comments'>;
+  /** Metadata of the file, which `still` may lack, and whether there are others, which are not read. */
+  told?: Pick<Metadata, 'exif' | 'xmp'>;
+  tells?: boolean;
   /** Whether what sharp takes for transparency is something else, such as a selection or a spot colour in a TIFF. */
   isOpaque?: boolean;
-  /** Bytes of its pixels in a TIFF that packs them without loss. */
+  /** Bytes of its pixels in a TIFF or WebP that packs them without loss. */
   packed?: number;
+  /** Set for PNG. */
+  cicp?: Cicp | null;
+  apng?: Apng | null;
   /** If sharp does not count them itself. */
   frames?: number;
   animation: Animation | null;
 }
-
-/** Stands for metadata that are told, but not read. */
-export const UNREAD = { keyword: '', text: '' };
 
 interface Frame {
   /** RGBA, 8 bits each, in sRGB. The next frame may reuse them. */

@@ -32,19 +32,6 @@ async function iconSize(path: string, head: Buffer): Promise<Header['size']> {
   return bitmap && { width: bitmap.width, height: Math.floor(bitmap.height / 2) };
 }
 
-/** Reports whether a WebP file is a lossless still picture, judging by its first chunks (RFC 9649, section 2.6). */
-export async function isLosslessWebp(path: string): Promise<boolean> {
-  const head = await readHead(path, HEAD_BYTES);
-  for (let at = 12; at + 8 <= head.length; ) {
-    const chunk = head.toString('latin1', at, at + 4);
-    if (chunk === 'VP8L') return true;
-    if (chunk === 'VP8 ' || chunk === 'ANMF') return false;
-    const size = head.readUInt32LE(at + 4);
-    at += 8 + size + (size % 2);
-  }
-  return false;
-}
-
 /** Returns the format and, if they are near the start, the dimensions. */
 export function parseHeader(head: Buffer): Header | null {
   const text = head.toString('latin1', 0, 16);

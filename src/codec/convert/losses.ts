@@ -64,7 +64,7 @@ function metadataLost({ told, header, parts }: Passage): Warning | null {
     // A gain map has XMP of its own.
     ...(header.xmp && (!told.xmp || parts?.gainMap) ? ['XMP'] : []),
     ...(header.iptc && !told.iptc ? ['IPTC'] : []),
-    ...(header.comments?.length ? ['texts'] : []),
+    ...(header.comments?.length ? ['other metadata'] : []),
   ];
   if (lost.length === 0) return null;
   return { code: 'metadata_dropped', message: `The stored picture lacks the file's ${inWords(lost)}.` };

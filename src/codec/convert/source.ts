@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { AppError, message } from '../../errors.ts';
 import { parseApng } from '../decoders/apng.ts';
-import { animationOf } from '../decoders/apng-frames.ts';
+import { animationOf, firstAsPng } from '../decoders/apng-frames.ts';
 import { decodeAvis } from '../decoders/avis.ts';
 import { decodeBmp, iconAsPng } from '../decoders/bmp.ts';
 import { orNothing } from '../decoders/bytes.ts';
@@ -10,15 +10,16 @@ import { parseHeif, readHeifParts } from '../decoders/heif-boxes.ts';
 import { type Parts, readJpegParts } from '../decoders/jpeg-parts.ts';
 import { decodeJxl } from '../decoders/jxl.ts';
 import { writePng } from '../decoders/png.ts';
-import { readPngCicp, toldBehind } from '../decoders/png-chunks.ts';
+import { readChunks } from '../decoders/png-chunks.ts';
 import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
 import { hasTexts, withClearing } from '../kept/gif.ts';
+import { isLossless } from '../kept/webp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import { type Animation, type Decoded, UNREAD } from './animation.ts';
+import type { Animation, Decoded } from './animation.ts';
 import { countFrames } from './frames.ts';
-import { type Header, isLosslessWebp, readHeader } from './header.ts';
+import { type Header, readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
 import { INPUT, inSrgb, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
 
@@ -55,6 +56,11 @@ const FLAT_BYTES_PER_PIXEL = 0.5;
 /** XMP of a file with a video behind its picture. */
 const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
+/** Samples whose range libvips knows, by themselves or with their colours. Of others, grey from 0 to 1 would be black. */
+const RANGED = ['uchar', 'ushort', 'float scrgb', 'float lab', 'float xyz', 'short labs'];
+const RANGE_REFUSED =
+  'The samples of the TIFF file are fractions, signed, or of 32 bits, and their range is unknown; save it with 8 or 16 bits.';
+
 const SEQUENCE_REFUSED =
   'The file is an animated HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
 
@@ -70,13 +76,16 @@ const DECODERS = new Map<Header['kind'], Decode>([
     'gif',
     (file, { maxFrames }) => {
       const still = orNothing(() => withClearing(file, maxFrames));
-      const texts = orNothing(() => hasTexts(file));
-      return { ...(still && { still }), ...(texts && { told: { comments: [UNREAD] } }), animation: null };
+      return { ...(still && { still }), tells: orNothing(() => hasTexts(file)) === true, animation: null };
     },
   ],
   ['jxl', decodeJxl],
-  ['png', (file) => ({ told: toldBehind(file), animation: null })],
+  ['png', (file) => ({ ...readChunks(file), apng: parseApng(file), animation: null })],
   ['tiff', decodeTiff],
+  [
+    'webp',
+    (file) => ({ ...(orNothing(() => isLossless(file)) && { packed: file.length }), animation: null }),
+  ],
 ]);
 
 /**
@@ -101,41 +110,43 @@ export async function openSource(
   });
   const isHeic = header.format === 'heif' && header.compression === 'hevc';
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
+  if (!RANGED.includes(header.depth) && !RANGED.includes(`${header.depth} ${header.space}`))
+    throw new AppError('undecodable_image', RANGE_REFUSED);
 
   const { width, height, pages = 1 } = header;
-  const { count, complete } = await countFrames(path, kind, limits.maxFrames + 1);
-  const apng = kind === 'png' && count > 1 ? parseApng(await readFile(path)) : null;
-  const animation = decoded?.animation ?? null;
-  const moves = kind === 'gif' || kind === 'webp' || apng !== null || animation !== null;
+  const { complete } = await countFrames(path, kind, limits.maxFrames + 1);
+  // A profile takes precedence over codes in HEIF and the gamma of a PNG, but not over its codes.
+  const coded = decoded?.cicp ?? heif?.cicp ?? null;
+  const cicp = header.icc && (heif || coded?.gamma) ? null : coded;
+  const apng = decoded?.apng ?? null;
+  const animation = apng ? animationOf(apng, { sharp, header, cicp }) : (decoded?.animation ?? null);
+  const moves = kind === 'gif' || kind === 'webp' || animation !== null;
   const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
-  // In PNG the codes take precedence over a profile, in HEIF the profile does.
-  const cicp =
-    kind === 'png'
-      ? await readPngCicp(path, header.icc !== undefined)
-      : header.icc
-        ? null
-        : (heif?.cicp ?? null);
   const redrawn = await decoding(kind, () => {
+    if (animation && apng?.hidesStill && apng.complete && frames === 1)
+      return firstAsPng(animation, header, sharp);
     if (isHeic) return heicAsPng(path, header, cicp);
     if (decoded?.isOpaque && header.hasAlpha)
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
-    return recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp);
+    return recoloured(input, header, { ...heif, cicp }, sharp);
   });
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
+  // Of what is behind a picture, a video has a warning of its own.
+  const tells = decoded?.tells || jpeg?.tells || (jpeg?.trails && !video);
   return {
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header: { ...header, ...decoded?.told, ...(jpeg?.texts && { comments: [UNREAD] }) },
+    header: { ...header, ...decoded?.told, ...(tells && { comments: [{ keyword: '', text: '' }] }) },
     readsExif: header.exif !== undefined,
     frames,
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,
     complete: apng?.complete ?? complete,
-    isFlat: await isFlat(path, kind, input, header, decoded?.packed),
-    animation: apng ? animationOf(apng, { sharp, header, cicp }) : animation,
+    isFlat: await isFlat(kind, input, header, decoded?.packed),
+    animation,
     ...(jpeg && { parts: { ...jpeg, video } }),
     ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video } }),
   };
@@ -152,16 +163,12 @@ export function openUpright(
 }
 
 async function isFlat(
-  path: string,
   kind: Header['kind'],
   input: string | Buffer,
   { width, height }: Metadata,
   packed: number | undefined,
 ): Promise<boolean> {
-  const isLossless =
-    ['png', 'gif', 'bmp', 'ico', 'jxl'].includes(kind) ||
-    (kind === 'webp' && (await isLosslessWebp(path))) ||
-    packed !== undefined;
+  const isLossless = ['png', 'gif', 'bmp', 'ico', 'jxl'].includes(kind) || packed !== undefined;
   const bytes = packed ?? (typeof input === 'string' ? (await stat(input)).size : input.length);
   return isLossless && bytes < width * height * FLAT_BYTES_PER_PIXEL;
 }

@@ -2,6 +2,7 @@ import type { Animation } from '../convert/animation.ts';
 import { INPUT, inSrgb, type Metadata, type SharpConstructor } from '../convert/sharp.ts';
 import { type Apng, type ApngFrame, frameAsPng } from './apng.ts';
 import { type Cicp, isPlain, toSrgb } from './cicp.ts';
+import { withMetadata } from './png.ts';
 
 /** Returns an animated PNG as full frames, each composed over what the ones before have left. */
 export function animationOf(
@@ -31,6 +32,19 @@ export function animationOf(
     }
   }
   return { width, height, count: frames.length, loop: plays, frames: seen };
+}
+
+/** Returns the first frame as a PNG, upright and with the EXIF of the file. */
+export async function firstAsPng(
+  { width, height, frames }: Animation,
+  { orientation, exif }: Metadata,
+  sharp: SharpConstructor,
+): Promise<Buffer> {
+  const { value: first } = await frames()[Symbol.asyncIterator]().next();
+  const drawn = sharp(first.pixels, { ...INPUT, raw: { width, height, channels: 4 } });
+  const turned = await drawn.withMetadata({ orientation }).png({ compressionLevel: 0 }).toBuffer();
+  const upright = sharp(turned, INPUT).autoOrient().png({ compressionLevel: 0 });
+  return withMetadata(await upright.toBuffer(), { exif });
 }
 
 function lay(

@@ -7,11 +7,13 @@ export interface Apng {
   /** 0: for ever. */
   plays: number;
   frames: ApngFrame[];
+  /** Whether the picture for viewers without animation is none of its frames. */
+  hidesStill: boolean;
   /** False if announced frames are missing or damaged. */
   complete: boolean;
-  /** `IHDR`, and the chunks before the pixels that say how to read them. */
+  /** `IHDR`, and the chunks before the pixels that say how to read them, the first of each kind. */
   header: Buffer;
-  settings: Buffer[];
+  settings: Map<string, Buffer>;
 }
 
 export interface ApngFrame {
@@ -39,22 +41,24 @@ const OVER = 1;
  * shows. A faulty frame ends the animation before it.
  */
 export function parseApng(file: Buffer): Apng | null {
-  const [first, ...rest] = chunksOf(file);
+  const chunks = chunksOf(file);
+  const first = chunks.next().value;
   if (first?.type !== 'IHDR' || first.data.length !== 13) return null;
   const apng: Apng = {
     width: first.data.readUInt32BE(0),
     height: first.data.readUInt32BE(4),
     plays: 0,
     frames: [],
+    hidesStill: false,
     complete: false,
     header: first.data,
-    settings: [],
+    settings: new Map(),
   };
   let announced = 0;
   let seen = false;
   let next = 0;
   let current: ApngFrame | null = null;
-  for (const { type, data } of rest) {
+  for (const { type, data } of chunks) {
     if (type === 'acTL' && !seen && data.length === 8) {
       announced = data.readUInt32BE(0);
       apng.plays = data.readUInt32BE(4);
@@ -64,15 +68,15 @@ export function parseApng(file: Buffer): Apng | null {
       if (!current || apng.frames.length === announced) break;
       apng.frames.push(current);
     } else if (type === 'IDAT') {
+      if (announced === 0) return null;
       seen = true;
-      // Without a control chunk before it, it is for viewers without animation support.
+      apng.hidesStill = current === null;
       current?.data.push(data);
     } else if (type === 'fdAT') {
       if (!current || data.length < 4 || data.readUInt32BE(0) !== next++) break;
       current.data.push(data.subarray(4));
-    } else if (!seen && SETTINGS.includes(type)) apng.settings.push(...writeChunk(type, data));
+    } else if (!seen && SETTINGS.includes(type) && !apng.settings.has(type)) apng.settings.set(type, data);
   }
-  if (announced === 0) return null;
   const broken = apng.frames.findIndex(({ data }) => data.length === 0);
   if (broken >= 0) apng.frames.length = broken;
   apng.complete = apng.frames.length === announced;
@@ -87,7 +91,7 @@ export function frameAsPng({ header, settings }: Apng, { width, height, data }: 
   return Buffer.concat([
     PNG_SIGNATURE,
     ...writeChunk('IHDR', own),
-    ...settings,
+    ...[...settings].flatMap(([type, setting]) => writeChunk(type, setting)),
     ...data.flatMap((piece) => writeChunk('IDAT', piece)),
     ...writeChunk('IEND', Buffer.alloc(0)),
   ]);

@@ -21,8 +21,8 @@ export const fullBox = (...parts: (Buffer | number[])[]) =>
 
 const text = (value: string) => Buffer.from(value, 'latin1');
 
-/** Writes an AVIF file; the second picture is the mask of the first. */
-export function avifOf(items: readonly Av1Picture[]): Buffer {
+/** Writes an AVIF file; the second picture is the mask of the first, by which its colours may be multiplied. */
+export function avifOf(items: readonly Av1Picture[], premultiplied = false): Buffer {
   const properties: Buffer[] = [];
   const places = items.map(({ properties: own }) =>
     own.map(({ type, body }) => {
@@ -31,6 +31,8 @@ export function avifOf(items: readonly Av1Picture[]): Buffer {
       return (found < 0 ? properties.push(written) : found + 1) | (type === 'av1C' ? 0x80 : 0);
     }),
   );
+  const reference = (type: string, from: number, to: number) => box(type, short(from), short(1), short(to));
+  const prem = premultiplied ? [reference('prem', 1, 2)] : [];
   const start = box('ftyp', text('avif'), long(0), text('avifmif1miaf'));
   const metaAt = (offset: number) => {
     let from = offset;
@@ -50,7 +52,7 @@ export function avifOf(items: readonly Av1Picture[]): Buffer {
       box('pitm', long(0), short(1)),
       box('iloc', long(0), short(0x4400), short(items.length), located),
       box('iinf', long(0), short(items.length), ...named),
-      ...(items.length > 1 ? [box('iref', long(0), box('auxl', short(2), short(1), short(1)))] : []),
+      ...(items.length > 1 ? [box('iref', long(0), reference('auxl', 2, 1), ...prem)] : []),
       box('iprp', box('ipco', ...properties), box('ipma', long(0), long(items.length), assigned)),
     );
   };

@@ -10,8 +10,9 @@ import { recoloured } from './recolour.ts';
 
 /** Pictures, masks, depths and sound are four. */
 const MOST_TRACKS = 16;
-/** Properties of a sequence that its pictures keep. */
+/** Properties of a track that its pictures keep, and how many. */
 const KEPT = ['av1C', 'colr'];
+const MOST_PROPERTIES = 8;
 
 /** What a track of pictures or masks says of itself (ISO/IEC 14496-12, section 8). */
 interface Head {
@@ -48,23 +49,32 @@ export async function decodeAvis(
   limits: InputLimits,
   sharp: SharpConstructor,
 ): Promise<Decoded> {
-  const parts = boxesIn(boxIn(file, 'moov')).filter(({ type }) => type === 'trak');
-  const heads = [...parts.take(MOST_TRACKS)].flatMap(({ body }) => headOf(body) ?? []);
+  const traks = boxesIn(boxIn(file, 'moov')).filter(({ type }) => type === 'trak');
+  const heads = [...traks.take(MOST_TRACKS)].flatMap(({ body }) => headOf(body) ?? []);
   const first = heads.find(({ maskOf }) => maskOf === null);
   if (!first || first.count === 0) throw damaged();
   const { count } = first;
   const mask = heads.find((one) => one.maskOf === first.id && one.count === count);
   const main = trackOf(first, file, limits);
   const tracks = mask ? [main, trackOf(mask, file, limits)] : [main];
-  const { width, height, delays, loop } = main;
-  const pictureOf = (frame: number) => avifOf(tracks.map((track) => pictureAt(track, frame)));
+  // Browsers turn a mask like its picture, first by one and then by the other.
+  const turning = ['irot', 'imir'].map((type) => ({ type, body: boxIn(first.entry.subarray(78), type) }));
+  for (const { properties } of tracks) properties.push(...turning.filter(({ body }) => body.length > 0));
+  const { delays, loop } = main;
+  const isTurned = ((turning[0]?.body[0] ?? 0) & 1) === 1;
+  const [width, height] = isTurned ? [main.height, main.width] : [main.width, main.height];
+  const isMultiplied = boxIn(boxIn(first.trak, 'tref'), 'prem').length > 0;
+  const pictureOf = (frame: number) => {
+    const pictures = tracks.map((track) => pictureAt(track, frame));
+    return avifOf(pictures, isMultiplied);
+  };
   const still = pictureOf(0);
-  const { cicp, narrowGrey } = parseHeif(still);
+  const parts = parseHeif(still);
 
   async function* seen() {
     tracks.forEach(checkWork);
     const header = await sharp(still, INPUT).metadata();
-    const colours = { cicp: header.icc ? null : cicp, narrow: narrowGrey };
+    const colours = { ...parts, cicp: header.icc ? null : parts.cicp };
     for (let frame = 0; frame < count; frame++) {
       const picture = pictureOf(frame);
       const drawn = await recoloured(picture, header, colours, sharp);
@@ -76,7 +86,7 @@ export async function decodeAvis(
     }
   }
   return {
-    ...(await coverOf(file, main, still, sharp)),
+    ...(await coverOf(file, { width, height }, still, sharp)),
     frames: count,
     animation: count > 1 ? { width, height, count, loop, frames: seen } : null,
   };
@@ -85,7 +95,7 @@ export async function decodeAvis(
 /** Returns the file as the still picture beside its frames if that is the first of them, and the metadata of that picture. */
 async function coverOf(
   file: Buffer,
-  { width, height }: Track,
+  { width, height }: Pick<Track, 'width' | 'height'>,
   first: Buffer,
   sharp: SharpConstructor,
 ): Promise<Pick<Decoded, 'still' | 'told'>> {
@@ -136,7 +146,8 @@ function headOf(trak: Buffer): Head | null {
 function trackOf({ maskOf, trak, table, entry, count }: Head, file: Buffer, limits: InputLimits): Track {
   const [width, height] = [entry.readUInt16BE(24), entry.readUInt16BE(26)];
   checkLimits({ width, height, frames: count }, limits);
-  const properties = [...boxesIn(entry.subarray(78))].filter(({ type }) => KEPT.includes(type));
+  const kept = boxesIn(entry.subarray(78)).filter(({ type }) => KEPT.includes(type));
+  const properties = [...kept.take(MOST_PROPERTIES)];
   if (maskOf !== null) properties.push({ type: 'auxC', body: fullBox(Buffer.from(MASK, 'latin1')) });
   const [, , scale] = numbersIn(boxIn(boxIn(trak, 'mdia'), 'mdhd'));
   return {

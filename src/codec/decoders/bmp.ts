@@ -63,8 +63,8 @@ function decodeBitmap(
   if (layout.depth <= 8) drawIndexed(rows, layout, paletteOf(dib, layout), pixels);
   else drawDirect(rows, layout, pixels, isIcon);
   let hasAlpha = layout.depth > 8 && (layout.masks[3] !== 0 || (isIcon && layout.depth === 32));
-  if (hasAlpha && isAlpha(0, pixels)) {
-    // Writers without alpha support left zeros.
+  if (isAlpha(0, pixels)) {
+    // There is none, or writers without alpha support left zeros.
     for (let at = 3; at < pixels.length; at += 4) pixels[at] = 255;
     hasAlpha = false;
   }
@@ -199,7 +199,7 @@ function drawDirect(rows: Buffer, layout: Layout, pixels: Uint8ClampedArray, isI
         (bytes > 3 ? (rows[from + 3] ?? 0) << 24 : 0);
       for (let place = 0; place < 4; place++) {
         const channel = channels[place];
-        pixels[to + place] = channel ? ((value & channel.mask) >>> channel.shift) * channel.scale : 255;
+        pixels[to + place] = channel ? ((value & channel.mask) >>> channel.shift) * channel.scale : 0;
       }
     }
   }

@@ -2,11 +2,13 @@ import { orNothing, readHead } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
 /** What the boxes of a HEIF, HEIC or AVIF file say beyond what its decoder reports. */
-interface HeifParts {
+export interface HeifParts {
   /** How the main picture's numbers represent colours; `null` if the file does not say. */
   cicp: Cicp | null;
   /** Whether it is AVIF without chroma whose numbers leave out both ends of the range, which libheif does not stretch. */
   narrowGrey: boolean;
+  /** Whether the colours are multiplied by the mask (MIAF, `prem`), which libheif leaves as they are. */
+  premultiplied: boolean;
   /** Whether a gain map makes the picture brighter on an HDR screen (ISO 21496-1, Apple). */
   gainMap: boolean;
   /** Number of pictures in an image sequence; 0 if the file is not one. */
@@ -20,23 +22,17 @@ const SEQUENCES = ['avis', 'msf1', 'hevc', 'hevx'];
 
 /** Maximum size of the boxes before the pixels. */
 const HEAD_BYTES = 1_048_576;
-const NONE: HeifParts = { cicp: null, narrowGrey: false, gainMap: false, sequence: 0, moves: false };
 
 /** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). Broken boxes count as missing. */
 export async function readHeifParts(path: string): Promise<HeifParts> {
   const head = await readHead(path, HEAD_BYTES);
-  return orNothing(() => parseHeif(head)) ?? NONE;
+  return orNothing(() => parseHeif(head)) ?? parseHeif(Buffer.alloc(0));
 }
 
 /** Reads the boxes at the beginning of a file. Throws a `RangeError` if they are broken. */
 export function parseHeif(head: Buffer): HeifParts {
-  const top = [...boxesIn(head)];
-  const meta = top.find(({ type }) => type === 'meta')?.body.subarray(4);
-  const brand = top.find(({ type }) => type === 'ftyp')?.body.toString('latin1', 0, 4) ?? '';
-  const movie = SEQUENCES.includes(brand) ? top.find(({ type }) => type === 'moov')?.body : undefined;
-  const sequence = movie ? samplesIn(movie) : 0;
-  const moves = brand === 'avis';
-  if (!meta) return { ...NONE, sequence, moves };
+  const meta = boxIn(head, 'meta').subarray(4);
+  const brand = boxIn(head, 'ftyp').toString('latin1', 0, 4);
   const properties = propertiesIn(meta);
   const colour = properties.find(
     ({ type, body }) => type === 'colr' && body.length >= 11 && body.toString('latin1', 0, 4) === 'nclx',
@@ -46,13 +42,16 @@ export function parseHeif(head: Buffer): HeifParts {
     cicp: colour ? { primaries: colour.readUInt16BE(4), transfer: colour.readUInt16BE(6) } : null,
     // The flags `monochrome` (AV1-ISOBMFF, section 2.3.3) and `full_range_flag`.
     narrowGrey: ((av1?.[2] ?? 0) & 0x10) !== 0 && colour !== undefined && ((colour[10] ?? 0) & 0x80) === 0,
+    premultiplied: boxesIn(boxIn(meta, 'iref').subarray(4)).some(({ type }) => type === 'prem'),
     gainMap: meta.includes('aux:hdrgainmap') || /infe.{8}tmap/s.test(meta.toString('latin1')),
-    ...{ sequence, moves },
+    sequence: SEQUENCES.includes(brand) ? samplesIn(boxIn(head, 'moov')) : 0,
+    moves: brand === 'avis',
   };
 }
 
 /** Counts the samples of the first track (ISO/IEC 14496-12, section 8.7.3.2). */
 function samplesIn(movie: Buffer): number {
+  if (movie.length === 0) return 0;
   const at = movie.indexOf('stsz');
   return at < 0 || at + 16 > movie.length ? 1 : movie.readUInt32BE(at + 12);
 }

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { integersOf, readHead } from './bytes.ts';
 
 /** What a file contains besides its picture. */
@@ -6,14 +7,21 @@ export interface Parts {
   gainMap: boolean;
   /** Number of separate pictures, without thumbnails and gain maps. */
   pictures: number;
-  /** Whether a JPEG file has comments, which sharp does not read. */
-  texts?: boolean;
+  /** Whether a JPEG file tells anything where sharp does not look: in comments and segments of programs and makers, or behind the picture. */
+  tells?: boolean;
+  trails?: boolean;
 }
 
 /** Enough for all segments before the picture, even if a phone writes a large thumbnail. */
 const HEAD_BYTES = 262_144;
 /** Enough, in another picture of the file, for the segments that announce a gain map. */
 const OTHER_BYTES = 4096;
+
+/** Segments that say how to show the picture, that sharp reads, or that have warnings of their own. */
+const KNOWN =
+  /^(JFIF\0|Exif\0|http:\/\/ns\.|ICC_PROFILE\0|MPF\0|urn:iso:std:iso:ts|JP|Photoshop |Adobe|Ducky)/;
+/** More than the line break or the few bytes of padding that programs leave behind a picture. */
+const TAIL_BYTES = 32;
 
 const XMP = 'http://ns.adobe.com/xap/1.0/\0';
 const ISO_GAIN_MAP = 'urn:iso:std:iso:ts:21496:-1';
@@ -35,11 +43,14 @@ function announcesGainMap({ marker, data }: Segment): boolean {
 
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
-  const parts: Parts = { gainMap: false, pictures: 1 };
+  const tail = await readHead(path, TAIL_BYTES, Math.max(0, (await stat(path)).size - TAIL_BYTES));
+  const trails = !tail.includes('ffd9', 0, 'hex') && tail.some((byte) => byte !== tail[0]);
+  const parts: Parts = { gainMap: false, pictures: 1, tells: false, trails };
   for (const segment of segments(await readHead(path, HEAD_BYTES))) {
     const { marker, at, data } = segment;
     parts.gainMap ||= announcesGainMap(segment);
-    parts.texts ||= marker === 0xfe;
+    const isProgram = (marker & 0xf0) === 0xe0 && !KNOWN.test(data.toString('latin1', 0, 20));
+    parts.tells ||= data.length > 0 && (marker === 0xfe || isProgram);
     if (marker === 0xe2 && data.indexOf('MPF\0') === 0) await countOthers(path, at + 4, data, parts);
   }
   return parts;
@@ -91,5 +102,6 @@ async function countOthers(path: string, base: number, data: Buffer, parts: Part
       if (GAIN_MAP.test(other.toString('latin1'))) parts.gainMap = true;
       else parts.pictures++;
     }
+    return;
   }
 }

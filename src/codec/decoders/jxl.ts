@@ -3,7 +3,7 @@ import { brotliDecompressSync } from 'node:zlib';
 import { initSync, JxlImage } from 'jxl-oxide-wasm';
 import { assetPath } from '../../assets.ts';
 import { once } from '../../lib/once.ts';
-import { type Decoded, UNREAD } from '../convert/animation.ts';
+import type { Decoded } from '../convert/animation.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
@@ -52,10 +52,9 @@ export async function decodeJxl(
   }
   const { png } = draw(image, 0);
   const read = metadataIn(file);
-  const isUnread = (!read.exif && boxNamed(file, 'Exif')) || (!read.xmp && boxNamed(file, 'xml '));
   return {
     still: withMetadata(png, read),
-    ...(isUnread && { told: { comments: [UNREAD] } }),
+    tells: [!read.exif && boxNamed(file, 'Exif'), !read.xmp && boxNamed(file, 'xml ')].some(Boolean),
     frames,
     animation: frames > 1 ? { width, height, count: frames, loop, frames: seen } : null,
   };

@@ -1,7 +1,6 @@
 import { crc32 } from 'node:zlib';
-import { UNREAD } from '../convert/animation.ts';
 import type { Metadata } from '../convert/sharp.ts';
-import { long, readHead } from './bytes.ts';
+import { long } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
@@ -36,39 +35,34 @@ export function writeHeader(
   return writeChunk('IHDR', Buffer.from([...long(width), ...long(height), 8, colourType, 0, 0, 0]));
 }
 
-/** Enough for the relevant chunks before the pixels: profiles have some kilobytes. */
-const HEAD_BYTES = 65_536;
-
 /** Numbers with about this gamma are shown as sRGB. */
 const USUAL_GAMMA = 2.2;
 
-/**
- * Returns how the numbers of a PNG file represent colours, if a `cICP` chunk says so, or a `gAMA` chunk without `sRGB` and a profile (PNG,
- * third edition, sections 4.3 and 11.3.2). The profile may be longer than what is read here.
- */
-export async function readPngCicp(path: string, hasProfile: boolean): Promise<Cicp | null> {
-  let gamma = USUAL_GAMMA;
-  let isNamed = hasProfile;
-  for (const { type, data } of chunksOf(await readHead(path, HEAD_BYTES))) {
-    if (type === 'cICP' && data.length === 4) return { primaries: data[0] ?? 0, transfer: data[1] ?? 0 };
-    if (type === 'gAMA' && data.length === 4) gamma = 100_000 / data.readUInt32BE();
-    isNamed ||= type === 'sRGB';
-    if (type === 'IDAT') break;
-  }
-  const isUsual = isNamed || !(gamma >= 0.5 && gamma <= 4) || Math.abs(gamma - USUAL_GAMMA) < 0.1;
-  return isUsual ? null : { primaries: 1, transfer: 1, gamma };
-}
+const XMP = 'XML:com.adobe.xmp\0';
 
-/** Returns what a file tells behind its pixels, where ImageMagick writes it and neither sharp nor a browser looks. */
-export function toldBehind(file: Buffer): Pick<Metadata, 'exif' | 'comments'> {
-  const told: Pick<Metadata, 'exif' | 'comments'> = {};
-  let [isBehind, hasExif] = [false, false];
+/**
+ * Returns how the numbers of a file represent colours, if a `cICP` chunk says so, or a `gAMA` chunk without `sRGB` (PNG, third edition,
+ * sections 4.3 and 11.3.2), and what it tells behind its pixels, where ImageMagick writes it and neither sharp nor a browser looks, or of its time.
+ */
+export function readChunks(file: Buffer) {
+  const told: Pick<Metadata, 'exif' | 'xmp'> = {};
+  const seen = new Set<string>();
+  let [isBehind, tells, gamma] = [false, false, USUAL_GAMMA];
+  let codes: Cicp | null = null;
   for (const { type, data } of chunksOf(file)) {
     isBehind ||= type === 'IDAT';
-    // A copy, so that the file does not stay in memory with it. Of several, the first one counts.
-    if (isBehind && type === 'eXIf' && !hasExif) told.exif = Buffer.from(data);
-    hasExif ||= type === 'eXIf';
-    if (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type)) told.comments = [UNREAD];
+    const isXmp = type === 'iTXt' && data.toString('latin1', 0, XMP.length) === XMP;
+    if (type === 'eXIf' || isXmp) {
+      const kind = isXmp ? 'xmp' : 'exif';
+      // A copy, so that the file does not stay in memory with it. Of several, the first one counts.
+      if (isBehind && !seen.has(kind)) told[kind] = Buffer.from(data);
+      seen.add(kind);
+    } else tells ||= type === 'tIME' || (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type));
+    if (isBehind) continue;
+    if (type === 'cICP' && data.length === 4) codes ??= { primaries: data[0] ?? 0, transfer: data[1] ?? 0 };
+    if (type === 'gAMA' && data.length === 4) gamma = 100_000 / data.readUInt32BE();
+    if (type === 'sRGB') seen.add(type);
   }
-  return told;
+  const isUsual = seen.has('sRGB') || !(gamma >= 0.5 && gamma <= 4) || Math.abs(gamma - USUAL_GAMMA) < 0.1;
+  return { told, tells, cicp: codes ?? (isUsual ? null : { primaries: 1, transfer: 1, gamma }) };
 }

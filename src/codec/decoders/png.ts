@@ -7,17 +7,16 @@ const COLOUR_TYPES = { 3: 2, 4: 6 } as const;
 /** A tag of TIFF 6.0. */
 const ORIENTATION = 0x0112;
 
-export interface Pixels {
+/** Metadata as sharp returns them, EXIF with or without `Exif\0\0` before it. */
+type Told = { [part in 'icc' | 'exif' | 'xmp']?: Buffer | undefined };
+
+export interface Pixels extends Pick<Told, 'icc' | 'exif'> {
   /** RGBA, 8 bits each, row by row. */
   pixels: Uint8ClampedArray<ArrayBuffer>;
   width: number;
   height: number;
   /** If false, the fourth value of each pixel is left out. */
   hasAlpha: boolean;
-  /** Colour profile. */
-  icc?: Buffer | undefined;
-  /** As sharp returns it, with or without `Exif\0\0` before it. */
-  exif?: Buffer | undefined;
   /** Compression level; 0, the default, means none. */
   level?: number;
 }
@@ -35,25 +34,24 @@ export function writePng({ pixels, width, height, hasAlpha, icc, exif, level = 0
   return Buffer.concat([
     PNG_SIGNATURE,
     ...writeHeader({ width, height }, COLOUR_TYPES[channels]),
-    ...(icc ? writeChunk('iCCP', Buffer.concat([Buffer.from('profile\0\0'), deflateSync(icc)])) : []),
-    ...(exif ? writeChunk('eXIf', upright(exif)) : []),
+    ...metadataChunks({ icc, exif }),
     ...writeChunk('IDAT', deflateSync(rows, { level })),
     ...writeChunk('IEND', Buffer.alloc(0)),
   ]);
 }
 
-/** Adds EXIF, with an upright orientation, and XMP to a PNG file, after its header. */
-export function withMetadata(
-  png: Buffer,
-  { exif, xmp }: { exif?: Buffer | undefined; xmp?: Buffer | undefined },
-): Buffer {
+/** Adds a profile, EXIF, with an upright orientation, and XMP to a PNG file, after its header. */
+export function withMetadata(png: Buffer, told: Told): Buffer {
   const end = PNG_SIGNATURE.length + 25;
-  return Buffer.concat([
-    png.subarray(0, end),
+  return Buffer.concat([png.subarray(0, end), ...metadataChunks(told), png.subarray(end)]);
+}
+
+function metadataChunks({ icc, exif, xmp }: Told): Buffer[] {
+  return [
+    ...(icc ? writeChunk('iCCP', Buffer.concat([Buffer.from('profile\0\0'), deflateSync(icc)])) : []),
     ...(exif ? writeChunk('eXIf', upright(exif)) : []),
     ...(xmp ? writeChunk('iTXt', Buffer.concat([Buffer.from('XML:com.adobe.xmp\0\0\0\0\0'), xmp])) : []),
-    png.subarray(end),
-  ]);
+  ];
 }
 
 /** Returns a copy with an upright orientation. */

@@ -1,19 +1,20 @@
 import { INPUT, type Metadata, type SharpConstructor } from '../convert/sharp.ts';
-import { type Cicp, isPlain, toSrgb } from './cicp.ts';
+import { isPlain, toSrgb } from './cicp.ts';
+import type { HeifParts } from './heif-boxes.ts';
 import { withMetadata } from './png.ts';
 
 /**
- * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrow`, to a PNG in sRGB,
- * upright and with its EXIF. Returns `null` if sharp reads the colours correctly itself.
+ * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrowGrey` or `premultiplied`, to a
+ * PNG in sRGB, or with its profile, upright and with its EXIF. Returns `null` if sharp reads the colours correctly itself.
  */
 export async function recoloured(
   input: string | Buffer,
   { depth, bitsPerSample, hasAlpha, exif, icc }: Metadata,
-  { cicp, narrow }: { cicp: Cicp | null; narrow: boolean },
+  { cicp, narrowGrey: narrow, premultiplied }: Pick<HeifParts, 'cicp'> & Partial<HeifParts>,
   sharp: SharpConstructor,
 ): Promise<Buffer | null> {
   // If there is also a profile, the codes take precedence.
-  if (!narrow && (cicp === null || (isPlain(cicp) && !icc))) return null;
+  if (!narrow && !premultiplied && (cicp === null || (isPlain(cicp) && !icc))) return null;
   const isDeep = depth === 'ushort';
   const whole = sharp(input, INPUT).autoOrient().keepIccProfile();
   const stretched = narrow ? whole.linear(...stretch(bitsPerSample ?? 8, isDeep ? 65_535 : 255)) : whole;
@@ -21,14 +22,23 @@ export async function recoloured(
   const drawn = isDeep ? opened.toColourspace('rgb16').raw({ depth: 'ushort' }) : opened.raw();
   const { data, info } = await drawn.toBuffer({ resolveWithObject: true });
   const numbers = isDeep ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : data;
+  if (premultiplied) divide(numbers, isDeep ? 65_535 : 255);
   const { width, height } = info;
   const pixels = toSrgb(numbers, cicp ?? { primaries: SRGB, transfer: SRGB_CURVE });
   const made = sharp(pixels, { ...INPUT, raw: { width, height, channels: 4 } });
   const png = await (hasAlpha ? made : made.removeAlpha()).png({ compressionLevel: 0 }).toBuffer();
-  return withMetadata(png, { exif });
+  return withMetadata(png, { exif, icc: cicp || narrow ? undefined : icc });
 }
 
 const [SRGB, SRGB_CURVE] = [1, 13];
+
+/** Divides the colours of RGBA by its alpha. */
+export function divide(numbers: Uint8Array | Uint8ClampedArray | Uint16Array, most: number): void {
+  for (let at = 0; at < numbers.length; at++) {
+    const alpha = numbers[at | 3] || most;
+    if ((at & 3) < 3) numbers[at] = Math.min(most, Math.round(((numbers[at] ?? 0) * most) / alpha));
+  }
+}
 
 /** Returns factor and offset that make black and white, 16 and 235 in 8 bits, the ends of the range. */
 function stretch(bits: number, most: number): [factor: number, offset: number] {

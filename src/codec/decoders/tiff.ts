@@ -5,6 +5,7 @@ import { INPUT, type SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import { damaged, type Integers, integersOf } from './bytes.ts';
 import { type Pixels, writePng } from './png.ts';
+import { divide } from './recolour.ts';
 
 /** Tags of TIFF 6.0. */
 const TAG = {
@@ -342,12 +343,8 @@ function finish(pixels: Uint8ClampedArray, photometric: number, extra: number | 
     if (photometric === GREY) pixels.fill(pixels[at] ?? 0, at + 1, at + 3);
     if (photometric === LAB) toRgb(pixels, at);
     if (photometric === YCBCR) fromYcbcr(pixels, at);
-    const alpha = pixels[at + 3] ?? 0;
-    if (extra !== PREMULTIPLIED || alpha === 0) continue;
-    for (let channel = at; channel < at + 3; channel++) {
-      pixels[channel] = ((pixels[channel] ?? 0) * 255) / alpha;
-    }
   }
+  if (extra === PREMULTIPLIED) divide(pixels, 255);
 }
 
 /**

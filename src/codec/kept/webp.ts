@@ -16,7 +16,7 @@ const SLACK_BYTES = 8;
 
 /** Returns the picture or its frames, the profile, and EXIF and XMP if they are kept. */
 export function bareWebp(file: Buffer, keepsExif: boolean): Bare | null {
-  const chunks = chunksIn(file.subarray(12, 8 + file.readUInt32LE(4)));
+  const chunks = [...chunksIn(file.subarray(12, 8 + file.readUInt32LE(4)))];
   const head = chunks[0]?.type === 'VP8X' ? chunks[0].data : null;
   const moves = head !== null && (head.readUInt8(0) & ANIMATION) !== 0;
   const frames: Frame[] = moves
@@ -68,6 +68,12 @@ export function bareWebp(file: Buffer, keepsExif: boolean): Bare | null {
   };
 }
 
+/** Reports whether a file is a lossless still picture, judging by its first chunks (section 2.6). Throws a `RangeError` if they are broken. */
+export function isLossless(file: Buffer): boolean {
+  const first = chunksIn(file.subarray(12)).find(({ type }) => ['VP8L', 'VP8 ', 'ANMF'].includes(type));
+  return first?.type === 'VP8L';
+}
+
 function sidesAt(data: Buffer, at: number): Sides {
   return [data.readUIntLE(at, 3) + 1, data.readUIntLE(at + 3, 3) + 1];
 }
@@ -82,7 +88,7 @@ function frameIn(data: Buffer): Frame {
   const shape = Buffer.from(data.subarray(0, FRAME_BYTES));
   // The other bits are reserved.
   shape[15] = shape.readUInt8(15) & 3;
-  return { shape, picture: pictureIn(chunksIn(data.subarray(FRAME_BYTES))) };
+  return { shape, picture: pictureIn([...chunksIn(data.subarray(FRAME_BYTES))]) };
 }
 
 function frameOf(shape: Buffer, picture: readonly Chunk[]): Chunk {
@@ -172,15 +178,13 @@ function* changedEnds(picture: readonly Chunk[]): Generator<(mask: number) => Ch
   }
 }
 
-function chunksIn(bytes: Buffer): Chunk[] {
-  const chunks: Chunk[] = [];
+function* chunksIn(bytes: Buffer): Generator<Chunk> {
   for (let at = 0; at < bytes.length; ) {
     const size = bytes.readUInt32LE(at + 4);
     if (at + 8 + size > bytes.length) throw new RangeError('The chunk does not end.');
-    chunks.push({ type: bytes.toString('latin1', at, at + 4), data: bytes.subarray(at + 8, at + 8 + size) });
+    yield { type: bytes.toString('latin1', at, at + 4), data: bytes.subarray(at + 8, at + 8 + size) };
     at += 8 + size + (size % 2);
   }
-  return chunks;
 }
 
 function written({ type, data }: Chunk): Buffer[] {

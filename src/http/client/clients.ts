@@ -1,5 +1,5 @@
 import { type Finding, warn } from '../../findings/finding.ts';
-import { canonicalAddress, clientNetwork, createNetworkList } from '../../lib/address.ts';
+import { canonicalAddress, clientNetwork, createNetworkList, LOOPBACK } from '../../lib/address.ts';
 import { BoundedMap, remember } from '../../lib/bounded-map.ts';
 import type { Log } from '../../lib/logger.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
@@ -30,8 +30,6 @@ const SHARED_BEHIND_PROXY = createNetworkList([
   'fc00::/7',
   'fe80::/10',
 ]);
-
-const LOOPBACK = createNetworkList(['127.0.0.0/8', '::1']);
 
 /** How long the address of an unnamed reverse proxy gives no rights, in ms, and how many are remembered. */
 const REMEMBER_MS = 24 * 3_600_000;

@@ -55,8 +55,8 @@ export async function giveUpFiles({
 }
 
 /**
- * Creates a check for uploads. It rejects with `unavailable` while the records have no files, because what is stored
- * then may be hidden as soon as the right disk is mounted there.
+ * Creates a check for uploads and for files that are not found. It rejects with `unavailable` while the records have no files: what is
+ * stored then may be hidden as soon as the right disk is mounted there, and what is not found is there again.
  */
 export function createFilesGuard({
   readMark,

@@ -13,10 +13,12 @@ interface ImageFilesOptions {
   images: Pick<ImageStore, 'insert' | 'get'>;
   blobs: BlobStore;
   thumbnails: Thumbnails;
+  /** Rejects with `unavailable` while all files are missing. */
+  requireFiles: () => Promise<void>;
   log: Log;
 }
 
-export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesOptions) {
+export function createImageFiles({ images, blobs, thumbnails, requireFiles, log }: ImageFilesOptions) {
   const smallFiles = createSmallFiles();
   const removals = createRemovals(blobs, log);
   let changed = false;
@@ -43,7 +45,7 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       }
     },
 
-    /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
+    /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing, with `unavailable` if all are. */
     async read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Body> {
       const key = shapeKey(image, shape);
       const kept = smallFiles.get(key);
@@ -63,6 +65,7 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       }
       thumbnails.forget(key);
       log('warn', 'file of an image is missing', { id: image.id, key });
+      if (!isVersion) await requireFiles();
       throw notFound();
     },
 

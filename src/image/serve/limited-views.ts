@@ -31,9 +31,9 @@ export interface View {
   settle(): Promise<void>;
   /**
    * Must be called before the last bytes are sent, or when the transfer was interrupted. Only the first call counts.
-   * Never rejects.
+   * `null`: nothing could be sent, so it is given back however often. Never rejects.
    */
-  end(seen: boolean): Promise<void>;
+  end(seen: boolean | null): Promise<void>;
   /** Resolves when the view has ended, with true if it took too long. */
   readonly timedOut: Promise<boolean>;
 }
@@ -54,8 +54,9 @@ interface LimitedViewsOptions {
 export function createLimitedViews(options: LimitedViewsOptions) {
   const { images, limiter, random, now, sleep, onRemoved, unfinished, log } = options;
 
-  async function end(image: ImageRecord, token: string, seen: boolean): Promise<void> {
-    const counts = seen || !(await limiter.take(`broken-view ${image.id}`, BROKEN)).allowed;
+  async function end(image: ImageRecord, token: string, seen: boolean | null): Promise<void> {
+    const counts =
+      seen !== null && (seen || !(await limiter.take(`broken-view ${image.id}`, BROKEN)).allowed);
     // It may be the last one, which removes the record.
     await unfinished.during('removal', [image], async (done) => {
       if (await images.endView(image.id, token, counts)) await onRemoved(image);

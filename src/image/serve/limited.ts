@@ -38,7 +38,7 @@ export async function serveLimited(
     service.accessed(image);
     return new Response(countedBody(body, view, image.size), { headers });
   } catch (error) {
-    await view.end(false);
+    await view.end(null);
     throw error;
   }
 }

@@ -63,7 +63,8 @@ export function createThumbnails({ blobs, images, codec, folder, quota, bytes, n
     // Checked before the conversion, which would otherwise be wasted.
     (await quota?.reserve(needed.get(key) ?? 1))?.();
     const source = await readPlaced(blobs, originalKey(image));
-    if (source === null) throw notFound();
+    // The stored file is asked for instead, which tells whether all are missing.
+    if (source === null) throw new Error('There is no file to convert.');
     const name = randomUUID();
     const input = join(folder, `${name}.in`);
     const output = join(folder, `${name}.out`);
@@ -100,7 +101,7 @@ export function createThumbnails({ blobs, images, codec, folder, quota, bytes, n
      * Makes sure that the version exists. Concurrent requests share one conversion, which the first client pays for. A
      * version that is not smaller than the file itself is not kept, except as JPEG for clients that accept nothing
      * else. If it cannot be made, because there is no space, the client has used up its share, the server is busy or
-     * the conversion fails, the stored file stands in. Rejects with `not_found` if that is missing.
+     * the conversion fails, the stored file stands in, which may be missing.
      */
     async provide(image: ImageRecord, shape: Shape, client: string): Promise<Version> {
       const asStored = { width: null, format: image.format, size: image.size };

@@ -1,5 +1,5 @@
 import { canonicalAddress } from '../../lib/address.ts';
-import { isRecord, parseForeignJson } from '../../lib/foreign-json.ts';
+import { foreignRecord, isRecord } from '../../lib/foreign-json.ts';
 import { isProven } from './judge.ts';
 
 /** What a page shows of a request, whatever the page's format. */
@@ -48,7 +48,7 @@ const NAME = /^:?[!#$%&'*+.^`|~\w-]{1,64}$/;
 const MOST_NAMES = 64;
 
 function readJson(body: string, token: string | null, secrets: readonly string[]): Echo | null {
-  const answer = parseRecord(body);
+  const answer = foreignRecord(body);
   if (answer === null) return null;
   if (token !== null && typeof answer.token === 'string' && answer.token !== token) return null;
   const headers = readHeaders(answer.headers);
@@ -63,15 +63,6 @@ function readJson(body: string, token: string | null, secrets: readonly string[]
     isProven({ token, address: String(answer.address), headers, proof: answer.proof }, secrets);
   const frame = body.slice(0, body.indexOf('"')) + Object.keys(answer).join();
   return { format: 'json', ...place, headers, proven, frame };
-}
-
-function parseRecord(body: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = parseForeignJson(body);
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /**

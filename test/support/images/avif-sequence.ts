@@ -8,6 +8,10 @@ interface Sequence {
   frames: readonly Colour[];
   /** Opacity of each frame, as a second track. */
   opacity?: readonly number[];
+  /** Whether the colours are told to be multiplied by it. */
+  premultiplied?: boolean;
+  /** Quarters by which they are turned. Masks say the same, and all say it twice. */
+  turns?: number;
   size?: Size;
   /** What its tables say of that. */
   told?: Size;
@@ -95,6 +99,7 @@ function trak(
     'av01',
     ...[Buffer.alloc(24), u16(...toldSize), Buffer.alloc(50), box('av1C', configuration)],
     ...colours.map((body) => box('colr', body)),
+    ...(sequence.turns ? Array(2).fill(box('irot', Buffer.from([sequence.turns]))) : []),
     ...(isMask ? [box('auxi', u32(0), Buffer.from('urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0'))] : []),
   );
   const table = box(
@@ -110,6 +115,7 @@ function trak(
     'trak',
     box('tkhd', u32(0, 0, 0, id, 0, edits ? all * edits.times : 0xffffffff), Buffer.alloc(60)),
     ...(isMask ? [box('tref', box('auxl', u32(1)))] : []),
+    ...(!isMask && sequence.premultiplied ? [box('tref', box('prem', u32(2)))] : []),
     ...(edits ? [box('edts', box('elst', u32(edits.repeats ? 1 : 0, 1, all, 0, 0x10000)))] : []),
     box(
       'mdia',

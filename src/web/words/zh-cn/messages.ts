@@ -37,6 +37,8 @@ export const messages = {
     'TIFF 文件的第一张图片只是预览图（如 RAW 照片）；请以 JPEG 格式上传完整的图片。',
   'The TIFF file is compressed in a way that this server cannot read; save it with LZW, or as PNG.':
     '本服务器无法读取该 TIFF 文件的压缩方式；请改用 LZW 压缩，或保存为 PNG。',
+  'The samples of the TIFF file are fractions, signed, or of 32 bits, and their range is unknown; save it with 8 or 16 bits.':
+    'TIFF 文件的采样值为小数、有符号数或 32 位数，取值范围不明；请保存为 8 位或 16 位。',
   'The file is a HEIC picture, which this server does not accept; send it as JPEG.':
     '该文件是 HEIC 图片，本服务器不接受，请改用 JPEG。',
   'The {frames} frames of the animated AVIF picture build on each other, which takes this server too long to decode; send it as WebP, GIF or animated PNG, or with more key frames.':
