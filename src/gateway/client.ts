@@ -100,7 +100,7 @@ export class Client implements TcpListener {
    */
   #deadline = Number.POSITIVE_INFINITY;
   #account: Account | null = null;
-  /** Of the latest request. */
+  /** Of the latest request, or of the login over SOCKS before it. */
   #admission: Admission | null = null;
   #paused = false;
   #gone = false;
@@ -257,8 +257,10 @@ export class Client implements TcpListener {
         // Any other reason answers the request, because clients take each that comes here for a wrong password.
         const known = admitted.catch((fault: unknown) => {
           if (fault instanceof GatewayFault && fault.refusal === 'login_required') throw fault;
+          return null;
         });
-        this.#later(known, { ...SOCKS_VOICE, no: () => Buffer.from(no) }, () => {
+        this.#later(known, { ...SOCKS_VOICE, no: () => Buffer.from(no) }, (admission) => {
+          this.#admission = admission;
           this.socket.write(Buffer.from(yes));
           this.again();
         });
@@ -315,9 +317,10 @@ export class Client implements TcpListener {
     else this.#later(filled, voice, serve);
   }
 
-  /** Goes on when something is known, if the client is still there. */
+  /** Goes on when something is known, however late, if the client is still there. */
   async #later<T>(known: Promise<T>, voice: Voice, run: (value: T) => void): Promise<void> {
     this.serving = {};
+    this.#deadline = Number.POSITIVE_INFINITY;
     const [result] = await Promise.allSettled([known]);
     if (this.#gone) return;
     this.#answering(voice, () => {

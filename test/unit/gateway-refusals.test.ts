@@ -223,3 +223,20 @@ test.each([
   await new Promise((resolve) => socket.once('close', resolve));
   expect(received).toEqual(told);
 });
+
+test('a client waits for the check of its token over SOCKS, however long it takes', async () => {
+  let ahead = 0;
+  const { gateway } = await startWorld({
+    withTokens: true,
+    monotonic: () => performance.now() + ahead,
+    async verify(id) {
+      const silent = talk(gateway, '');
+      await until(() => gateway.open() === 2);
+      ahead = 21_000;
+      await silent;
+      return { id, rate: null, quota: null };
+    },
+  });
+  const { text } = await talk(gateway, String.fromCharCode(...LOGIN, 5, 1, 0, 3, 1, 97, 0, 80));
+  expect([...Buffer.from(text, 'latin1')]).toEqual([5, 2, 1, 0, 5, 3, ...END]);
+});
