@@ -171,8 +171,7 @@ export class Tunnel implements Served {
       upstream: socket,
       monotonic,
       onLook(now) {
-        handshake?.look(now);
-        if (handshake?.isStuck(now, timeoutMs)) relay.cut();
+        if (handshake?.look(now, timeoutMs)) relay.cut();
         if (isStill(mostMs)) judge(true, relay.cameAt);
       },
       onBytes(direction, bytes) {
