@@ -1,5 +1,6 @@
 import { headReader, MessageFault } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
+import type { LoginParts } from '../proxy/login.ts';
 import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './account.ts';
 import type { Admission } from './admission.ts';
@@ -13,7 +14,7 @@ import {
   type Voice,
   voiceFor,
 } from './fault.ts';
-import { type Ask, type PlainRequest, readRequest } from './http-request.ts';
+import { type PlainRequest, readRequest } from './http-request.ts';
 import type { Asked } from './journal.ts';
 import { socksReader } from './socks-ask.ts';
 import { refusedTarget } from './target.ts';
@@ -36,9 +37,6 @@ function speakOtherwise(): never {
   );
 }
 
-/** What a client asks for, and how it is answered. */
-type Work = Ask & { voice: Voice };
-
 /** A request of an admitted client, and what it takes to serve it. */
 export interface Job extends Asked {
   client: Client;
@@ -47,6 +45,9 @@ export interface Job extends Asked {
   /** `null`: a tunnel. */
   request: PlainRequest | null;
 }
+
+/** What a client asks for, and how it is answered. */
+type Work = Pick<Job, 'target' | 'request' | 'voice'>;
 
 /** Hears of a client while its request is being served. */
 export interface Served {
@@ -99,7 +100,7 @@ export class Client implements TcpListener {
    */
   #deadline = Number.POSITIVE_INFINITY;
   #account: Account | null = null;
-  /** Of the latest request. */
+  /** Of the latest request, or of the login over SOCKS before it. */
   #admission: Admission | null = null;
   #paused = false;
   #gone = false;
@@ -244,15 +245,26 @@ export class Client implements TcpListener {
 
   #socks(): () => void {
     const read = socksReader((bytes) => this.socket.write(bytes));
-    return () => {
+    let admitted: Promise<Admission>;
+    return () =>
       this.#answering(SOCKS_VOICE, () => {
-        const ask = read(this.inbox);
-        // It was asked for a login before, and has none.
-        const nobody = { user: '', password: '' };
-        const { target, login } = ask ?? {};
-        if (target) this.#work({ voice: SOCKS_VOICE, target, login: login ?? nobody, request: null });
+        const step = read(this.inbox);
+        if (step === undefined) return;
+        if ('target' in step)
+          return this.#work(admitted, { voice: SOCKS_VOICE, target: step.target, request: null });
+        const { login, yes, no } = step;
+        admitted = (async () => this.#admit(login))();
+        // Any other reason answers the request, because clients take each that comes here for a wrong password.
+        const known = admitted.catch((fault: unknown) => {
+          if (fault instanceof GatewayFault && fault.refusal === 'login_required') throw fault;
+          return null;
+        });
+        this.#later(known, { ...SOCKS_VOICE, no: () => Buffer.from(no) }, (admission) => {
+          this.#admission = admission;
+          this.socket.write(Buffer.from(yes));
+          this.again();
+        });
       });
-    };
   }
 
   #http(): void {
@@ -265,20 +277,21 @@ export class Client implements TcpListener {
       if (head === undefined) return;
       this.#readHead = headReader();
       this.take(head.bytes);
-      this.#work({ ...readRequest(head), voice: voiceFor(method) });
+      const { login, ...ask } = readRequest(head);
+      this.#work(this.#admit(login), { ...ask, voice: voiceFor(method) });
     });
   }
 
   /** Starts once the user is known; nothing is read before. */
-  #work(work: Work): void {
-    const { host, peer, fixed } = this.#options;
-    const { login, voice } = work;
+  #work(admitted: Admission | Promise<Admission>, work: Work): void {
     this.#deadline = Number.POSITIVE_INFINITY;
-    this.serving = {};
-    const admitted = host.options.admit(login, peer, fixed);
     if (admitted instanceof Promise)
-      this.#later(admitted, voice, (admission) => this.#begin(admission, work));
+      this.#later(admitted, work.voice, (admission) => this.#begin(admission, work));
     else this.#begin(admitted, work);
+  }
+
+  #admit(login: LoginParts | null): Admission | Promise<Admission> {
+    return this.#options.host.options.admit(login, this.#options.peer, this.#options.fixed);
   }
 
   #begin(admission: Admission, { target, request, voice }: Work): void {
@@ -304,8 +317,10 @@ export class Client implements TcpListener {
     else this.#later(filled, voice, serve);
   }
 
-  /** Goes on when something is known, if the client is still there. */
+  /** Goes on when something is known, however late, if the client is still there. */
   async #later<T>(known: Promise<T>, voice: Voice, run: (value: T) => void): Promise<void> {
+    this.serving = {};
+    this.#deadline = Number.POSITIVE_INFINITY;
     const [result] = await Promise.allSettled([known]);
     if (this.#gone) return;
     this.#answering(voice, () => {
@@ -322,7 +337,7 @@ export class Client implements TcpListener {
       if (error instanceof MessageFault)
         fault = new GatewayFault(error.isTooLarge ? 'head_too_large' : 'bad_request', error.message);
       if (!(fault instanceof GatewayFault)) throw error;
-      this.#options.host.meter.settled(voice === SOCKS_VOICE ? 'tunnel' : 'plain', 'refused', 0);
+      this.#options.host.meter.settled(voice.yes === SOCKS_VOICE.yes ? 'tunnel' : 'plain', 'refused', 0);
       this.refuse(voice, fault);
     }
   }

@@ -52,15 +52,12 @@ export class Handshake {
     } else this.#greeted = true;
   }
 
-  /** Counts a handshake that stands still as failed, even while its client waits. */
-  look(now: number): void {
-    const limit = this.#up >= LEAST_FINISHED_BYTES ? SILENT_MS : STALLED_MS;
-    if (this.#options.greeted && !this.#failed && now - this.#movedAt >= limit) this.#fail('timeout');
-  }
-
-  /** Whether nothing has moved for this long since the greeting, of which the client still waits for the rest. */
-  isStuck(now: number, ms: number): boolean {
-    return this.#options.greeted && this.#up < LEAST_FINISHED_BYTES && now - this.#movedAt >= ms;
+  /** Counts a handshake that stands still as failed. Returns whether its client has waited this long for the rest of the greeting. */
+  look(now: number, mostMs = Number.POSITIVE_INFINITY): boolean {
+    const isFinished = this.#up >= LEAST_FINISHED_BYTES;
+    const ms = this.#options.greeted ? now - this.#movedAt : 0;
+    if (!this.#failed && ms >= (isFinished ? SILENT_MS : STALLED_MS)) this.#fail('timeout');
+    return !isFinished && ms >= mostMs;
   }
 
   /** Returns whether it has failed. */

@@ -4,20 +4,13 @@ import type { Login, LoginParts } from '../proxy/login.ts';
 import { badRequest, GatewayFault } from './fault.ts';
 import { formatTarget, readAuthority, readTarget, type Target } from './target.ts';
 
-/** What a client asks for: one request, or a tunnel if there is none. */
-export interface Ask {
-  target: Target;
-  login: LoginParts | null;
-  request: PlainRequest | null;
-}
-
 const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) ([^ \t]+) HTTP\/1\.([01])$/;
 
 /**
- * Parses what the head of a request to a proxy asks for.
+ * Parses what the head of a request to a proxy asks for: a tunnel if it has no `request`.
  * @throws {GatewayFault} `bad_request`
  */
-export function readRequest(head: Head): Ask {
+export function readRequest(head: Head) {
   const [, method, uri, minor] = REQUEST_LINE.exec(head.line) ?? [];
   if (method === undefined || uri === undefined)
     throw badRequest('The first line is not an HTTP/1.1 request line.');

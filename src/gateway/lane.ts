@@ -256,30 +256,28 @@ export class Lane {
     this.#eject(member, HOPELESS.has(why));
   }
 
-  /** Blames an upstream for what began and did not end well, unless that is put down to the target. Returns whether it did. */
-  distrusted(
-    member: Member,
-    target: string,
-    why: 'distrusted' | 'cut' = 'distrusted',
-    since?: number,
-  ): boolean {
+  /**
+   * Blames an upstream for what began and did not end well, unless that is put down to the target. Returns whether it did.
+   * `cutSince`: when an answer that was cut fell silent or ended. Default: it was a handshake.
+   */
+  distrusted(member: Member, target: string, cutSince?: number): boolean {
     const [isKnown, working] = [this.knows(member.upstream), this.#trusted.size];
-    const absolved = this.distrust.note(target, member, isKnown, working, since);
-    if (absolved === null) this.failed(member, why);
+    const absolved = this.distrust.note(target, member, isKnown, working, cutSince);
+    if (absolved === null) this.failed(member, cutSince === undefined ? 'distrusted' : 'cut');
     else for (const other of absolved) this.#absolve(other);
     return absolved === null;
   }
 
-  /** Notes how an answer of a target ended; `began`, `since`: when it began, and fell silent or ended. */
-  ended(
-    member: Member,
-    target: string,
-    isCut: boolean,
-    { began, since, session }: { began: number; since: number; session: Session | null },
-  ): void {
-    if (!isCut) this.distrust.trusted(target, this.#common.monotonic());
-    if (!isCut || this.distrusted(member, target, 'cut', since))
-      session?.ended(member.upstream, isCut, began);
+  /** Returns what notes how an answer ends that begins now; `since`: when it fell silent or ended. A cut counts once. */
+  begun(member: Member, target: string, session: Session | null) {
+    const began = this.#common.monotonic();
+    let wasCut = false;
+    return (isCut: boolean, since: number): void => {
+      if (isCut && wasCut) return;
+      wasCut ||= isCut;
+      if (!isCut) this.distrust.trusted(target, this.#common.monotonic());
+      if (!isCut || this.distrusted(member, target, since)) session?.ended(member.upstream, isCut, began);
+    };
   }
 
   /** Records whether an upstream reached the site that was really connected to. */

@@ -29,8 +29,7 @@ export function createMeter(metrics: Metrics) {
       if (outcome === 'refused' || outcome === 'client_left') return;
       requests++;
       if (outcome === 'no_answer') return;
-      served++;
-      latest[served % REMEMBERED] = ms;
+      latest[served++ % REMEMBERED] = ms;
     },
     /** Records that what was served has broken off. */
     cut(): void {
@@ -47,7 +46,7 @@ export function createMeter(metrics: Metrics) {
      * Returns the totals since the start: requests, those answered to the end, and the 95th percentile of the latest ones in ms.
      */
     summary(): { requests: number; served: number; p95Ms: number | null } {
-      const sorted = latest.filter((ms) => ms !== undefined).sort((a, b) => a - b);
+      const sorted = latest.toSorted((a, b) => a - b);
       return { requests, served: served - cut, p95Ms: sorted[Math.floor(sorted.length * 0.95)] ?? null };
     },
   };

@@ -99,7 +99,6 @@ function isTunnelled({ protocol, carries }: Upstream): boolean {
 
 /** Sends the rest of a request to the upstream that was found, and the answer back. */
 class Exchange implements Carrier, Served {
-  readonly startedAt: number;
   movedAt: number;
   readonly #job: PlainJob;
   readonly #lane: Lane;
@@ -124,14 +123,12 @@ class Exchange implements Carrier, Served {
   #clientReads = false;
   /** True once it has let the upstream wait for so long that the target may give up. */
   #isUnread = false;
-  /** True once the upstream was blamed for an answer that stands still. */
-  #isBlamed = false;
+  readonly #noteEnd: ReturnType<Lane['begun']>;
   #over = false;
 
   constructor(job: PlainJob, lane: Lane, result: RaceResult, settle: (outcome: Outcome) => void) {
-    this.startedAt = job.desk.options.monotonic();
     this.#lane = lane;
-    this.movedAt = this.startedAt;
+    this.movedAt = job.desk.options.monotonic();
     this.#job = job;
     this.#result = result;
     this.#settle = settle;
@@ -140,6 +137,7 @@ class Exchange implements Carrier, Served {
     this.#received.add(received);
     this.#readAnswer = answerReader(job.request.method);
     this.#requestBody = relay(job.request.framing);
+    this.#noteEnd = lane.begun(result.attempt.member, formatTarget(job.target), job.admission.session);
   }
 
   begin(sent: boolean): void {
@@ -158,7 +156,7 @@ class Exchange implements Carrier, Served {
     };
     if (!this.#spend('up', request.forServer.length)) return;
     if (!sent) {
-      this.#sentAt = this.startedAt;
+      this.#sentAt = this.movedAt;
       this.#upstream.write(headFor(request, this.#result.attempt.member.upstream));
       if (request.expectsContinue) client.socket.write(CONTINUE);
       this.#sendBody();
@@ -193,7 +191,7 @@ class Exchange implements Carrier, Served {
   }
 
   look(): void {
-    if (this.#hasStalled(STALLED_MS)) this.#noteEnd(true);
+    if (this.#hasStalled(STALLED_MS)) this.#noteEnd(true, this.movedAt);
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
@@ -354,10 +352,10 @@ class Exchange implements Carrier, Served {
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     if (isCut || (how === 'broken' && this.#answer !== null && desk.isEnding)) desk.meter.cut();
-    if (isCut) this.#noteEnd(true);
+    if (isCut) this.#noteEnd(true, this.movedAt);
     else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
-    if (how === 'done') this.#noteEnd(false);
+    if (how === 'done') this.#noteEnd(false, this.movedAt);
     if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
     else this.#upstream.destroy();
     // Only a broken connection shows the client that something is missing.
@@ -366,15 +364,6 @@ class Exchange implements Carrier, Served {
       if (this.#keepsClient) client.again(!this.#clientReads);
       else client.close();
     }
-  }
-
-  /** Notes how the answer has ended. One that was cut counts once. */
-  #noteEnd(isCut: boolean): void {
-    if (isCut && this.#isBlamed) return;
-    this.#isBlamed ||= isCut;
-    const { target, admission } = this.#job;
-    const answered = { began: this.startedAt, since: this.movedAt, session: admission.session };
-    this.#lane.ended(this.#result.attempt.member, formatTarget(target), isCut, answered);
   }
 
   /** Whether what was announced has stood still, and not because of the client. Events come in chunks, with any pause between. */

@@ -26,7 +26,6 @@ export class Relay implements Carrier {
   cameAt = 0;
   /** True once the client has let the upstream wait for so long that the target may give up. */
   isUnread = false;
-  readonly startedAt: number;
   readonly look: (now: number) => void;
   readonly #options: RelayOptions;
   #ended: 'client' | 'upstream' | null = null;
@@ -36,8 +35,7 @@ export class Relay implements Carrier {
 
   constructor(options: RelayOptions) {
     this.#options = options;
-    this.startedAt = options.monotonic();
-    this.movedAt = this.startedAt;
+    this.movedAt = options.monotonic();
     const { client, upstream } = options;
     this.look = options.onLook;
     client.listener = this.#side('up', client, upstream);

@@ -2,7 +2,6 @@ import { canonicalAddress } from '../lib/address.ts';
 import type { Inbox } from '../proxy/check/inbox.ts';
 import type { LoginParts } from '../proxy/login.ts';
 import { badRequest, GatewayFault } from './fault.ts';
-import type { Ask } from './http-request.ts';
 import { readTarget, type Target } from './target.ts';
 
 const VERSION = 5;
@@ -11,40 +10,37 @@ const WITH_LOGIN = 2;
 const NOTHING_FITS = 255;
 const CONNECT = 1;
 
+/** Who asks, and the answers that let it in or not; then what it asks for. */
+type Step = { login: LoginParts; yes: number[]; no: number[] } | { target: Target };
+
 /**
- * Parses the server's part of SOCKS5 (RFC 1928, RFC 1929) up to the request. Call it whenever bytes arrive. It asks
- * for a login if the client offers one, because the user name contains options; the caller decides whether it is
- * required.
+ * Parses the server's part of SOCKS5 (RFC 1928, RFC 1929) up to the request. Call it whenever bytes arrive, but after a login
+ * only once the client was let in. It asks for a login if the client offers one, because the user name contains options.
  * @throws {GatewayFault} `bad_request`
  */
-export function socksReader(
-  say: (bytes: Uint8Array) => void,
-): (inbox: Inbox) => Omit<Ask, 'request'> | undefined {
+export function socksReader(say: (bytes: Uint8Array) => void): (inbox: Inbox) => Step | undefined {
   let step: 'greeting' | 'login' | 'request' = 'greeting';
-  let login: LoginParts | null = null;
   return (inbox) => {
     if (step === 'greeting') {
       const methods = readGreeting(inbox);
       if (methods === undefined) return undefined;
-      const method = methods.includes(WITH_LOGIN)
-        ? WITH_LOGIN
-        : methods.includes(NO_LOGIN)
-          ? NO_LOGIN
-          : NOTHING_FITS;
+      const method = [WITH_LOGIN, NO_LOGIN].find((one) => methods.includes(one)) ?? NOTHING_FITS;
+      step = method === WITH_LOGIN ? 'login' : 'request';
+      const nobody = { user: '', password: '' };
+      if (method === NO_LOGIN)
+        return { login: nobody, yes: [VERSION, NO_LOGIN], no: [VERSION, NOTHING_FITS] };
       say(new Uint8Array([VERSION, method]));
       if (method === NOTHING_FITS)
         throw badRequest("None of the client's authentication methods is supported.");
-      step = method === WITH_LOGIN ? 'login' : 'request';
     }
     if (step === 'login') {
-      const read = readLogin(inbox);
-      if (read === undefined) return undefined;
-      login = read;
-      say(new Uint8Array([1, 0]));
+      const login = readLogin(inbox);
+      if (login === undefined) return undefined;
       step = 'request';
+      return { login, yes: [1, 0], no: [1, 1] };
     }
     const target = readRequest(inbox);
-    return target && { target, login };
+    return target && { target };
   };
 }
 

@@ -160,19 +160,14 @@ export class Tunnel implements Served {
     // A pause that ends in time says nothing, so what stands still is judged by who gives up, or by its length.
     const mostMs = Math.min(STALLED_MS, idleMs);
     const isStill = (ms: number) => isWithin && monotonic() - relay.cameAt >= ms;
-    let isBlamed = false;
-    const judge = (isCut: boolean, since: number) => {
-      if (!isProven || (isCut && isBlamed)) return;
-      isBlamed ||= isCut;
-      lane.ended(member, rest, isCut, { began: relay.startedAt, since, session });
-    };
+    const note = lane.begun(member, rest, session);
+    const judge = (isCut: boolean, since: number) => isProven && note(isCut, since);
     const relay: Relay = new Relay({
       client: client.socket,
       upstream: socket,
       monotonic,
       onLook(now) {
-        handshake?.look(now);
-        if (handshake?.isStuck(now, timeoutMs)) relay.cut();
+        if (handshake?.look(now, timeoutMs)) relay.cut();
         if (isStill(mostMs)) judge(true, relay.cameAt);
       },
       onBytes(direction, bytes) {

@@ -15,7 +15,7 @@ function said(greeted: boolean, steps: string): string {
   for (const [, what, value = ''] of steps.matchAll(/(\w+) (\w+)/g)) {
     if (what === 'wait') {
       now += Number(value);
-      handshake.look(now);
+      if (handshake.look(now, 10_000)) told.push('stuck');
     } else if (what === 'ended') handshake.ended(value as EndedBy, now);
     else handshake.moved(what as 'up' | 'down', Number(value), now);
   }
@@ -44,7 +44,7 @@ test.each([
   [
     'silence counts against it once while the client still waits, and more once the client gives up',
     'down 900 wait 5000 wait 5000 ended client',
-    'timeout distrusted',
+    'timeout stuck distrusted',
   ],
   ['a slow target has more time', 'down 900 up 64 wait 10000 down 100', 'proven'],
   ['a client that leaves a slow target says nothing', 'down 900 up 64 wait 10000 ended client', ''],

@@ -219,12 +219,16 @@ test('a certificate that nobody trusts, through whatever exit, is held against i
   expect(trusted()).toBe(4);
 });
 
-test('answers that are cut are not held against a target that another exit has delivered meanwhile', () => {
+test('answers that are cut count once each, and not against a target that another exit has delivered meanwhile', () => {
   const { lane, members } = laneOf(6);
   for (const member of members) credit(lane, member, 100);
   lane.distrust.trusted('a.example:443', 10);
-  for (const member of members.slice(0, 4)) lane.distrusted(member, 'a.example:443', 'cut', 9);
+  for (const member of members.slice(0, 4)) {
+    const noteEnd = lane.begun(member, 'a.example:443', null);
+    for (const since of [8, 9]) noteEnd(true, since);
+  }
   expect(members.filter(({ upstream }) => lane.trusts(upstream))).toHaveLength(2);
+  expect(members.map(({ failures }) => failures)).toEqual([1, 1, 1, 1, 0, 0]);
 });
 
 test('of two proxies that work, both are enough to hold a certificate against its target', () => {

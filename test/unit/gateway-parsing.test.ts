@@ -268,10 +268,11 @@ describe('SOCKS5', () => {
     const said: number[][] = [];
     const read = socksReader((bytes) => said.push([...bytes]));
     const inbox = new Inbox();
-    let found: ReturnType<typeof read>;
+    let found = {};
     for (const piece of pieces) {
       inbox.add(Buffer.from(piece));
-      found = read(inbox);
+      for (let step = read(inbox); step !== undefined; step = 'target' in step ? undefined : read(inbox))
+        found = { ...found, ...step };
     }
     return { said, found, left: inbox.view().length };
   }
@@ -282,13 +283,11 @@ describe('SOCKS5', () => {
   test('is parsed byte by byte, with a login', () => {
     const bytes = [...greeting, ...login, ...request, 22];
     const { said, found, left } = ask(bytes.slice(0, -1).map((byte) => new Uint8Array([byte])));
-    expect(said).toEqual([
-      [5, 2],
-      [1, 0],
-    ]);
+    expect(said).toEqual([[5, 2]]);
     expect(found).toEqual({
       target: { host: 'example.com', address: null, port: 443 },
       login: { user: 'us', password: 'pwd' },
+      ...{ yes: [1, 0], no: [1, 1] },
     });
     expect(left).toBe(0);
   });
@@ -296,7 +295,8 @@ describe('SOCKS5', () => {
   test('is parsed in one piece, without a login, to IPv6', () => {
     const bytes = [5, 1, 0, 5, 1, 0, 4, ...Buffer.from('260647000000000000000000000011aa', 'hex'), 0, 80, 71];
     const { found, left } = ask([new Uint8Array(bytes)]);
-    expect(found?.target).toEqual({ host: '2606:4700::11aa', address: '2606:4700::11aa', port: 80 });
+    const target = { host: '2606:4700::11aa', address: '2606:4700::11aa', port: 80 };
+    expect(found).toEqual({ target, login: { user: '', password: '' }, yes: [5, 0], no: [5, 255] });
     expect(left).toBe(1);
   });
 

@@ -199,15 +199,44 @@ test('a few blank lines before a request are skipped, and many are refused at on
   );
 });
 
+const OPEN = {};
+const CLOSED = { withTokens: true, verify: async () => null };
+const AWAY = { withTokens: true, verify: () => Promise.reject(new Error('away')) };
+const LOGIN = [5, 1, 2, 1, 1, 117, 1, 120];
+const PAGE = [5, 1, 0, 1, 192, 0, 2, 1, 0, 80];
+/** The end of a reply: an address without a meaning. */
+const END = [0, 1, 0, 0, 0, 0, 0, 0];
+
 test.each([
-  ['a command besides CONNECT', [5, 3, 0, 1, 192, 0, 2, 1, 0, 80], 7],
-  ['an unknown type of address', [5, 1, 0, 9, 192, 0, 2, 1, 0, 80], 8],
-])('SOCKS clients are told of %s', async (_, request, code) => {
-  const { gateway } = await startWorld();
+  ['a command besides CONNECT', OPEN, [5, 1, 0, 5, 3, 0, 1, 192, 0, 2, 1, 0, 80], [5, 0, 5, 7, ...END]],
+  ['an unknown type of address', OPEN, [5, 1, 0, 5, 1, 0, 9, 192, 0, 2, 1, 0, 80], [5, 0, 5, 8, ...END]],
+  ['an empty pool', OPEN, [...LOGIN, ...PAGE], [5, 2, 1, 0, 5, 3, ...END]],
+  ['a wrong token', CLOSED, [...LOGIN, ...PAGE], [5, 2, 1, 1]],
+  ['a missing token', CLOSED, [5, 1, 0, ...PAGE], [5, 255]],
+  ['tokens that cannot be checked', AWAY, [...LOGIN, ...PAGE], [5, 2, 1, 0, 5, 1, ...END]],
+])('SOCKS clients are told of %s', async (_, options, request, told) => {
+  const { gateway } = await startWorld(options);
   const socket = connect(gateway.port, '127.0.0.1');
   const received: number[] = [];
   socket.on('data', (bytes: Buffer) => received.push(...bytes));
-  socket.write(Buffer.from([5, 1, 0, ...request]));
+  socket.write(Buffer.from(request));
   await new Promise((resolve) => socket.once('close', resolve));
-  expect(received.slice(0, 4)).toEqual([5, 0, 5, code]);
+  expect(received).toEqual(told);
+});
+
+test('a client waits for the check of its token over SOCKS, however long it takes', async () => {
+  let ahead = 0;
+  const { gateway } = await startWorld({
+    withTokens: true,
+    monotonic: () => performance.now() + ahead,
+    async verify(id) {
+      const silent = talk(gateway, '');
+      await until(() => gateway.open() === 2);
+      ahead = 21_000;
+      await silent;
+      return { id, rate: null, quota: null };
+    },
+  });
+  const { text } = await talk(gateway, String.fromCharCode(...LOGIN, 5, 1, 0, 3, 1, 97, 0, 80));
+  expect([...Buffer.from(text, 'latin1')]).toEqual([5, 2, 1, 0, 5, 3, ...END]);
 });

@@ -103,6 +103,20 @@ test('a connection with two users ends for the one whose token was revoked, and 
   expect(gateway.open()).toBe(1);
 });
 
+test('a client that has only logged in over SOCKS is let go when its token is revoked', async () => {
+  let revoked = false;
+  const { open } = await startWorld({
+    withTokens: true,
+    verify: async (id) => (revoked ? null : { id, rate: null, quota: null }),
+    // Nothing else ends it.
+    monotonic: () => 0,
+  });
+  const socket = open('\x05\x01\x02\x01\x01u\x01x');
+  for (let answer = ''; !answer.endsWith('\x01\x00'); ) answer += (await once(socket, 'data'))[0];
+  revoked = true;
+  await closed(socket);
+});
+
 test('a request that is sent once counts as answered only when the answer begins', async () => {
   const { gateway, ask } = await startWorld({ statusFor: () => 0, limits: { idleMs: 200 } });
   expect(await ask('POST')).toContain('502 The proxy failed');

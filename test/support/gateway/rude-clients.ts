@@ -19,6 +19,7 @@ export const RUDE: Record<string, (target: string) => string> = {
   'a request for a tunnel': (target) => `CONNECT ${target} HTTP/1.1\r\n${host(target)}\r\n`,
   'part of a handshake': (target) => `CONNECT ${target} HTTP/1.1\r\n${host(target)}\r\n${PART_OF_HELLO}`,
   'part of a greeting over SOCKS': () => '\x05\x02',
+  'a login over SOCKS': () => '\x05\x01\x02\x01\x01u\x01x',
 };
 
 /** Connects, sends, and leaves at once, by an end or a reset. Resolves when the connection is gone. */
