@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
@@ -316,8 +316,13 @@ test.each(['plain', 'tls'])(
   async (kind) => {
     const { gateway, socket, before, clock, stop } = await startStill(kind, {}, 20_000_000);
     socket.pause();
+    const { mock } = spyOn(gateway.meter, 'bytes');
     // Until the system takes no more.
-    await pause(1_000);
+    await until(async () => {
+      const { length } = mock.calls;
+      await pause(500);
+      return mock.calls.length === length;
+    });
     clock.ahead += 60_000;
     stop();
     socket.resume();
