@@ -127,10 +127,10 @@ async function startWarm(options: Partial<BareOptions> = {}) {
 const record = (type: number, ...body: number[]) =>
   Buffer.concat([Buffer.from([type, 3, 3, 0, 100, ...body]), Buffer.alloc(100 - body.length)]);
 
-test.each(['plain', 'tls', 'tls, and clients end politely'])(
+test.each(['plain', 'tls'])(
   'an exit that cuts answers is left out, unless the site cuts all: %s',
   async (kind) => {
-    const isTls = kind !== 'plain';
+    const isTls = kind === 'tls';
     const stopped = new Set<string>();
     const asked: boolean[] = [];
     let waited = 0;
@@ -165,7 +165,8 @@ test.each(['plain', 'tls', 'tls, and clients end politely'])(
       const isCut = isTls ? answer.length < 105 : answer.includes('Content-Length: 1000');
       asked.push(!isCut);
       if (isCut) waited += 2_000;
-      if (kind.endsWith('politely')) socket.destroy();
+      // What ends a tunnel politely still waits, unlike what resets it.
+      if (isTls) socket.destroy();
       else socket.resetAndDestroy();
       await gateway.empty();
       return !isCut;
