@@ -92,7 +92,7 @@ export function createClient(
     });
     if (answer.ok) return answer;
     const seconds = answer.status === 429 ? Math.ceil(Number(answer.headers.get('retry-after'))) : 0;
-    // Of a reverse proxy that gets no answer.
+    // What a reverse proxy answers if it got no answer itself.
     const Fault = [502, 504].includes(answer.status) ? AnswerLost : CommandError;
     if (!(seconds > 0 && seconds <= roomS)) throw new Fault(await sentenceOf(answer, tokenName));
     await answer.body?.cancel();

@@ -245,7 +245,7 @@ test('a client is let go, to try again, when its handshake has stood still for t
 });
 
 test.each([
-  ['between two events', 'GET', '', {}],
+  ['between two events', 'GET', '\r\n', {}],
   [
     'before it has sent the rest of its request',
     'POST',
@@ -256,7 +256,7 @@ test.each([
   const { gateway, open, before, clock } = await startWarm();
   const site = createHttpServer((_, response) => response.writeHead(200, length).write('1'));
   closers.push(stopperOf(site));
-  const socket = open(`${method} http://a.example:${await listening(site)}/ HTTP/1.1\r\n${rest || '\r\n'}`);
+  const socket = open(`${method} http://a.example:${await listening(site)}/ HTTP/1.1\r\n${rest}`);
   for (let text = ''; !/\r\n1/.test(text); ) text += (await once(socket, 'data'))[0];
   clock.ahead += 10_000;
   // The gateway looks after its answers once a second, but not right after it has stood still itself.
