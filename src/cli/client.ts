@@ -84,8 +84,11 @@ export function createClient(
       );
     const { body, headers: more, timeoutMs = TIMEOUT_MS } = options;
     const request = { method, headers: { ...headers, ...more }, ...(body && { body }) };
-    const asked = fetch(url + path, { ...request, redirect: 'manual' });
+    const late = new AbortController();
+    const asked = fetch(url + path, { ...request, redirect: 'manual', signal: late.signal });
     const answer = await within(timeoutMs, asked).catch((error: unknown) => {
+      // Otherwise an upload that is slow would go on, and be stored without its delete token.
+      late.abort();
       throw new ServerAway(
         `${shown} does not respond (${reasonOf(error)}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
       );
