@@ -84,15 +84,18 @@ export function createClient(
       );
     const { body, headers: more, timeoutMs = TIMEOUT_MS } = options;
     const request = { method, headers: { ...headers, ...more }, ...(body && { body }) };
-    const asked = fetch(url + path, { ...request, redirect: 'manual' });
+    const late = new AbortController();
+    const asked = fetch(url + path, { ...request, redirect: 'manual', signal: late.signal });
     const answer = await within(timeoutMs, asked).catch((error: unknown) => {
+      // Otherwise an upload that is slow would go on, and be stored without its delete token.
+      late.abort();
       throw new ServerAway(
         `${shown} does not respond (${reasonOf(error)}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
       );
     });
     if (answer.ok) return answer;
     const seconds = answer.status === 429 ? Math.ceil(Number(answer.headers.get('retry-after'))) : 0;
-    // Of a reverse proxy that gets no answer.
+    // What a reverse proxy answers if it got no answer itself.
     const Fault = [502, 504].includes(answer.status) ? AnswerLost : CommandError;
     if (!(seconds > 0 && seconds <= roomS)) throw new Fault(await sentenceOf(answer, tokenName));
     await answer.body?.cancel();

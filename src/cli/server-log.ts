@@ -105,16 +105,13 @@ function note(
   const kind = act === null ? 'line' : 'act';
   if (time < before[kind]) return true;
   before[kind] = '';
-  if (act !== null) {
-    const facts = foreignRecord(json);
-    if (facts !== null) acts.set(facts.id, facts);
-    return true;
-  }
   // Parsing each line of a large log would take minutes.
-  if (!/"message":"(?:image |block )/.test(json)) return true;
-  const facts: Record<string, unknown> = foreignRecord(json) ?? {};
+  const isTelling = act !== null || /"message":"(?:image |block )/.test(json);
+  const facts = isTelling ? foreignRecord(json) : null;
+  if (facts === null) return true;
   const { message, id, reason, peer: network, hash, phash } = facts;
-  if (message === 'image removed') {
+  if (act !== null) acts.set(id, facts);
+  else if (message === 'image removed') {
     if (typeof id === 'string' && ID_PATTERN.test(id)) told.removed.add(id);
   } else if (message === 'block added' || message === 'block removed') {
     const values = { network, hash, phash };

@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import process from 'node:process';
 import { FORMATS } from '../codec/format.ts';
 import { choice, text } from '../config-values.ts';
+import { KEPT_MS } from '../image/upload/repetitions.ts';
 import { uploadOptions } from '../image/upload/upload-options.ts';
 import { countOf } from '../lib/format.ts';
 import { optionsOf, parametersOf } from './api-options.ts';
@@ -27,8 +28,8 @@ import { readSecret } from './secret-files.ts';
 const SHOWN = ['url', 'raw_url', 'markdown', 'html', 'bbcode', 'json'] as const;
 /** Files are held in memory, and servers accept less than this. */
 const MAX_FILE_BYTES = 512 * 2 ** 20;
-/** Enough for a large file over a slow line, and its conversion. */
-const TIMEOUT_MS = 10 * 60_000;
+/** Enough for a large file over a slow line, and its conversion. After it, the server must still know what was sent. */
+const TIMEOUT_MS = KEPT_MS - 60_000;
 const UNREADABLE: Record<string, string> = {
   ENOENT: 'There is no such file.',
   EISDIR: 'It is a folder: name the files in it.',
@@ -157,7 +158,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
 });
 
 /** Sends it again if its answer was lost. If it is stored already, the server answers as before: nobody else has the delete token. */
-async function send(client: Pick<Client, 'ask'>, sent: Call): Promise<Answer<typeof UPLOADED>> {
+export async function send(client: Pick<Client, 'ask'>, sent: Call): Promise<Answer<typeof UPLOADED>> {
   const headers = { ...sent.headers, 'idempotency-key': randomUUID() };
   const ask = () => client.ask('POST', '/api/upload', UPLOADED, { ...sent, headers, timeoutMs: TIMEOUT_MS });
   return ask().catch((first) => {

@@ -72,9 +72,9 @@ export function exitOf({ key, ip, exitIp, login }: Upstream): string {
   return exitIp ?? (login === null ? ip : loginTag(key));
 }
 
-/** An answer that stands still for this long before its end is cut: clients wait for longer, and sites rarely pause within one. */
+/** An answer that has stood still for this long when its client leaves was cut: clients wait for longer, and sites rarely pause within one. */
 export const CUT_MS = 2_000;
-/** The same while its client waits, which may be for minutes. */
+/** The same while its client still waits, as some do for minutes. */
 export const STALLED_MS = 10_000;
 
 /** Expected share of time in which a proxy works of which nothing is known. */

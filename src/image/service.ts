@@ -63,9 +63,9 @@ export async function createImageService(options: ImageServiceOptions) {
     await files.remove(image);
   }
 
+  const onChanged = (image: ImageRecord) => onEvent({ type: 'changed', image });
   const unfinished = createUnfinished({
-    ...{ images, state, reviews, records, onRemoved, random, now, log },
-    onChanged: (image) => onEvent({ type: 'changed', image }),
+    ...{ images, state, reviews, records, onChanged, onRemoved, random, now, log },
     removeFiles: files.remove,
   });
   const parts = {
@@ -78,6 +78,7 @@ export async function createImageService(options: ImageServiceOptions) {
     files,
     serviceTime,
     now,
+    onChanged,
     onRemoved,
     unfinished,
   };
@@ -87,11 +88,7 @@ export async function createImageService(options: ImageServiceOptions) {
     onStored: (image) => onEvent({ type: 'stored', image }),
     stamp: serviceTime.stamp,
   });
-  const ownerActions = createOwnerActions({
-    ...parts,
-    reviews,
-    onChanged: (image) => onEvent({ type: 'changed', image }),
-  });
+  const ownerActions = createOwnerActions({ ...parts, reviews });
   const upkeep = createUpkeep({
     ...parts,
     onVersionBytes: bytes.recount,

@@ -205,7 +205,7 @@ test('it is repeated once, not at all with retries: 0 or after a refusal, and ma
 });
 
 /** What a browser's `XMLHttpRequest` does that is answered so, one after the other. Status 0: the connection breaks. */
-function browserRequest(answers: [status: number, responseText: string][], keys = new Set<string>()) {
+function browserRequest(answers: [status: number, responseText: string][], keys: Set<string>) {
   return class {
     status = 0;
     responseText = '';
@@ -227,13 +227,10 @@ function browserRequest(answers: [status: number, responseText: string][], keys 
   };
 }
 
-test('in a browser, a lost answer is asked for again, a picture in review is an upload, and a page or JSON of something in between is not', async () => {
+test('in a browser, a lost answer is asked for again, a picture in review is an upload, and a page of something in between is not', async () => {
   const uploadIn = (...answers: [number, string][]) => {
     Object.assign(globalThis, { XMLHttpRequest: browserRequest(answers, keys) });
-    const left = AbortSignal.timeout(5000);
-    const ended = new Promise((resolve) => left.addEventListener('abort', () => resolve('never ended')));
-    const uploaded = images.upload(picture, { onProgress: () => {} }).catch((error: unknown) => error);
-    return Promise.race([uploaded, ended]);
+    return images.upload(picture, { onProgress: () => {} }).catch((error: unknown) => error);
   };
   const keys = new Set<string>();
   try {
@@ -243,10 +240,8 @@ test('in a browser, a lost answer is asked for again, a picture in review is an 
     expect(await uploadIn([0, ''], [201, whole])).toMatchObject({ delete_token });
     expect(await uploadIn([502, '<h1>Bad'], [201, whole])).toMatchObject({ delete_token });
     expect(keys.size).toBe(3);
-    const invalid = { code: 'invalid_answer', status: 201 };
-    expect(await uploadIn([201, '<p>Log in'], [201, '<p>Log in'])).toMatchObject(invalid);
-    expect(await uploadIn([201, '{}'])).toMatchObject(invalid);
-    expect(await uploadIn([403, '{"error":"No.","code":"forbidden"}'])).toMatchObject({ code: 'forbidden' });
+    const refused = await uploadIn([201, '<p>Log in'], [201, '<p>Log in']);
+    expect(refused).toMatchObject({ code: 'invalid_answer', status: 201 });
   } finally {
     Reflect.deleteProperty(globalThis, 'XMLHttpRequest');
   }

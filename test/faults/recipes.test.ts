@@ -78,6 +78,8 @@ export const command = defineCommand({
     ['src/proxy/schemas.ts', "  planted: integer('Planted.'),\n", '  recent_checks:'],
     ['src/proxy/views.ts', '    planted: record.planted,\n', '    recent_checks:'],
     ['src/proxy/descriptions.ts', '  planted: 7,\n', '  recent_checks:'],
+    ['clients/js/src/types.ts', '  planted: number;\n', '  /** Up to 30 latest checks'],
+    ['clients/python/src/picpool/_types.py', '    planted: int\n', '    recent_checks: str\n'],
   ],
 };
 

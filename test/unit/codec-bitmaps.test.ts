@@ -26,7 +26,7 @@ describe('a BMP picture', () => {
     expect([await alphaAt(bytes, 1, 1), await alphaAt(bytes, 8, 1)]).toEqual([0, 255]);
   });
 
-  test('without a mask for blue has none', async () => {
+  test('without a mask for blue has no blue', async () => {
     const file = bitmap({ depth: 32, alpha: true });
     file.writeUInt32LE(0, 14 + 40 + 8);
     const { bytes } = await bench.convert(file, { format: 'png' });

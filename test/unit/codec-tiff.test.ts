@@ -315,26 +315,16 @@ test('compression that is not read is named, with what to do instead', async () 
 });
 
 test('samples of unknown range are refused, because grey from 0 to 1 would be black; fractions of light in RGB are not', async () => {
-  const grey = (format: number, depth: number, sample: Buffer) =>
-    tiffFile(
-      { 256: [2], 257: [1], 258: [depth], 262: [1], 277: [1], 278: [1], 339: [format] },
-      [Buffer.concat([sample, sample])],
-      273,
-    );
+  const tags = { 256: [2], 257: [1], 258: [32, 32, 32], 262: [2], 277: [3], 278: [1], 339: [3, 3, 3] };
+  const grey = (format: number, depth: number, sample: Buffer) => {
+    const own = { ...tags, 258: [depth], 262: [1], 277: [1], 339: [format] };
+    return tiffFile(own, [Buffer.concat([sample, sample])], 273);
+  };
   const [half, third] = [Buffer.alloc(4), Buffer.alloc(2)];
   half.writeFloatLE(0.5);
   third.writeInt16LE(10_922);
   const light = Buffer.concat(Array(6).fill(half));
-  const tags = {
-    256: [2],
-    257: [1],
-    258: Array(3).fill(32),
-    262: [2],
-    277: [3],
-    278: [1],
-    339: Array(3).fill(3),
-  };
-  const integers = tiffFile({ ...tags, 262: [8], 339: Array(3).fill(2) }, [light], 273);
+  const integers = tiffFile({ ...tags, 262: [8], 339: [2, 2, 2] }, [light], 273);
   for (const file of [
     integers,
     grey(3, 32, half),

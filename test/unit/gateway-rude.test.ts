@@ -57,7 +57,7 @@ test('a tunnel is over once its client is gone, even if that had ended its half 
   expect(ends).toEqual(['client']);
 });
 
-test('what comes counts as come even if a quota that is used up ends the tunnel then', () => {
+test('bytes that use up a quota, and so end the tunnel, count as news from the upstream', () => {
   const upstream = silent();
   const onEnd = () => expect(relay.cameAt).toBe(60_000);
   const relay = new Relay({

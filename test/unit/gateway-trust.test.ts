@@ -141,10 +141,10 @@ async function startWarm(options: Partial<BareOptions> = {}) {
 const record = (type: number, ...body: number[]) =>
   Buffer.concat([Buffer.from([type, 3, 3, 0, 100, ...body]), Buffer.alloc(100 - body.length)]);
 
-test.each(['plain', 'tls', 'tls, and clients end politely'])(
+test.each(['plain', 'tls'])(
   'an exit that cuts answers is left out, unless the site cuts all: %s',
   async (kind) => {
-    const isTls = kind !== 'plain';
+    const isTls = kind === 'tls';
     const stopped = new Set<string>();
     const asked: boolean[] = [];
     let waited = 0;
@@ -179,7 +179,8 @@ test.each(['plain', 'tls', 'tls, and clients end politely'])(
       const isCut = isTls ? answer.length < 105 : answer.includes('Content-Length: 1000');
       asked.push(!isCut);
       if (isCut) waited += 2_000;
-      if (kind.endsWith('politely')) socket.destroy();
+      // What ends a tunnel politely still waits, unlike what resets it.
+      if (isTls) socket.destroy();
       else socket.resetAndDestroy();
       await gateway.empty();
       return !isCut;
@@ -258,7 +259,7 @@ test('a client is let go, to try again, when its handshake has stood still for t
 });
 
 test.each([
-  ['between two events', 'GET', '', {}],
+  ['between two events', 'GET', '\r\n', {}],
   [
     'before it has sent the rest of its request',
     'POST',
@@ -269,7 +270,7 @@ test.each([
   const { gateway, open, before, clock } = await startWarm();
   const site = createHttpServer((_, response) => response.writeHead(200, length).write('1'));
   closers.push(stopperOf(site));
-  const socket = open(`${method} http://a.example:${await listening(site)}/ HTTP/1.1\r\n${rest || '\r\n'}`);
+  const socket = open(`${method} http://a.example:${await listening(site)}/ HTTP/1.1\r\n${rest}`);
   for (let text = ''; !/\r\n1/.test(text); ) text += (await once(socket, 'data'))[0];
   clock.ahead += 10_000;
   // The gateway looks after its answers once a second, but not right after it has stood still itself.

@@ -16,8 +16,9 @@ export interface Animation {
 export interface Decoded {
   /** Its first frame, as a PNG or AVIF. Missing if sharp reads it itself. */
   still?: Buffer;
-  /** Metadata of the file, which `still` may lack, and whether there are others, which are not read. */
+  /** Metadata of the file, which `still` may lack. */
   told?: Pick<Metadata, 'exif' | 'xmp'>;
+  /** Whether the file has other metadata, which are not read. */
   tells?: boolean;
   /** Whether what sharp takes for transparency is something else, such as a selection or a spot colour in a TIFF. */
   isOpaque?: boolean;

@@ -62,17 +62,11 @@ function decodeBitmap(
   const rows = rowsOf(dib, layout);
   if (layout.depth <= 8) drawIndexed(rows, layout, paletteOf(dib, layout), pixels);
   else drawDirect(rows, layout, pixels, isIcon);
-  let hasAlpha = layout.depth > 8 && (layout.masks[3] !== 0 || (isIcon && layout.depth === 32));
-  if (isAlpha(0, pixels)) {
-    // There is none, or writers without alpha support left zeros.
-    for (let at = 3; at < pixels.length; at += 4) pixels[at] = 255;
-    hasAlpha = false;
-  }
-  if (isIcon && !hasAlpha) {
+  // Without alpha, and from writers without support for it, all are zeros.
+  const hasAlpha = !isAlpha(0, pixels);
+  if (isIcon && !hasAlpha)
     applyMask(dib.subarray(layout.pixelsAt + strideOf(layout) * height), layout, pixels);
-    hasAlpha = true;
-  }
-  return { pixels, width, height, hasAlpha, icc: profileOf(dib, layout) };
+  return { pixels, width, height, hasAlpha: hasAlpha || isIcon, icc: profileOf(dib, layout) };
 }
 
 function readBitmap(dib: Buffer): Bitmap {
@@ -175,7 +169,6 @@ function drawIndexed(rows: Buffer, layout: Layout, palette: Buffer, pixels: Uint
       pixels[to] = palette[index * 3 + 2] ?? 0;
       pixels[to + 1] = palette[index * 3 + 1] ?? 0;
       pixels[to + 2] = palette[index * 3] ?? 0;
-      pixels[to + 3] = 255;
     }
   }
 }
@@ -218,7 +211,8 @@ function applyMask(mask: Buffer, { width, height, topDown }: Layout, pixels: Uin
   for (let y = 0; y < height; y++) {
     const to = (topDown ? y : height - 1 - y) * width * 4 + 3;
     for (let x = 0; x < width; x++) {
-      if (((mask[y * stride + (x >> 3)] ?? 0) >> (7 - (x & 7))) & 1) pixels[to + x * 4] = 0;
+      const isHidden = ((mask[y * stride + (x >> 3)] ?? 0) >> (7 - (x & 7))) & 1;
+      pixels[to + x * 4] = isHidden ? 0 : 255;
     }
   }
 }

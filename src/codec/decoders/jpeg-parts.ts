@@ -7,8 +7,9 @@ export interface Parts {
   gainMap: boolean;
   /** Number of separate pictures, without thumbnails and gain maps. */
   pictures: number;
-  /** Whether a JPEG file tells anything where sharp does not look: in comments and segments of programs and makers, or behind the picture. */
+  /** Whether a JPEG file has comments, or segments of programs and makers, which sharp does not read. */
   tells?: boolean;
+  /** Whether a JPEG file has more than padding behind its end. */
   trails?: boolean;
 }
 
@@ -20,7 +21,7 @@ const OTHER_BYTES = 4096;
 /** Segments that say how to show the picture, that sharp reads, or that have warnings of their own. */
 const KNOWN =
   /^(JFIF\0|Exif\0|http:\/\/ns\.|ICC_PROFILE\0|MPF\0|urn:iso:std:iso:ts|JP|Photoshop |Adobe|Ducky)/;
-/** More than the line break or the few bytes of padding that programs leave behind a picture. */
+/** More than the line break or the few bytes of padding that programs add after the end of a picture. */
 const TAIL_BYTES = 32;
 
 const XMP = 'http://ns.adobe.com/xap/1.0/\0';

@@ -42,7 +42,7 @@ const XMP = 'XML:com.adobe.xmp\0';
 
 /**
  * Returns how the numbers of a file represent colours, if a `cICP` chunk says so, or a `gAMA` chunk without `sRGB` (PNG, third edition,
- * sections 4.3 and 11.3.2), and what it tells behind its pixels, where ImageMagick writes it and neither sharp nor a browser looks, or of its time.
+ * sections 4.3 and 11.3.2), and the metadata that sharp does not read: the time, and what is behind the pixels, where ImageMagick writes it.
  */
 export function readChunks(file: Buffer) {
   const told: Pick<Metadata, 'exif' | 'xmp'> = {};

@@ -4,8 +4,8 @@ import type { HeifParts } from './heif-boxes.ts';
 import { withMetadata } from './png.ts';
 
 /**
- * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrowGrey` or `premultiplied`, to a
- * PNG in sRGB, or with its profile, upright and with its EXIF. Returns `null` if sharp reads the colours correctly itself.
+ * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrowGrey` or `premultiplied`, to an
+ * upright PNG with its EXIF, in sRGB or with its profile. Returns `null` if sharp reads the colours correctly itself.
  */
 export async function recoloured(
   input: string | Buffer,

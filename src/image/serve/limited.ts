@@ -16,7 +16,7 @@ interface LimitedRequest {
 /**
  * Answers GET and HEAD of an image with limited views: always with the whole file, whatever range or validator the
  * request has.
- * @throws {AppError} `invalid_parameter` for a smaller version; `gone`, `busy`, `not_found`.
+ * @throws {AppError} `invalid_parameter` for a smaller version; `gone`, `busy`, `not_found`, or `unavailable` if all files are missing.
  */
 export async function serveLimited(
   service: Pick<ImageService, 'read' | 'takeView' | 'accessed'>,

@@ -6,7 +6,7 @@ import { sha256 } from '../../lib/secret.ts';
 import type { Received } from './upload.ts';
 
 /** Longer than clients go on trying, in ms. */
-const KEPT_MS = 10 * 60_000;
+export const KEPT_MS = 10 * 60_000;
 const MOST_KEPT = 1000;
 /** What others do not use by chance. */
 const KEY = /^[\x21-\x7e]{16,255}$/;

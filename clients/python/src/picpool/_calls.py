@@ -23,7 +23,7 @@ MAX_PAUSE = 60.0
 #: Seconds. What a site has answered waits for the report.
 REPORT_TIMEOUT = 5.0
 
-#: Seconds. Once what an upload has sent was received, for half as long as the server knows a repetition.
+#: Seconds to wait for the answer to an upload after it was sent: half of the time for which the server knows a repetition.
 UPLOAD_TIMEOUT = 300.0
 
 #: A picture: a path, its bytes, or an open file.
@@ -125,8 +125,8 @@ def _seconds(wait: str) -> Optional[float]:
 
 
 def pause_before_again(call: Call, error: PicpoolError, attempt: int, retries: int) -> Optional[float]:
-    """Seconds until the call may be sent again; ``None`` where it must not be. What has a cause is an answer that was lost. A repetition of
-    an upload waits for its turn like a GET: otherwise nobody gets the token of what may be stored."""
+    """Seconds until the call may be sent again; ``None`` where it must not be. An error with a cause is an answer that was lost. A
+    repetition of an upload waits for its turn like a GET: otherwise nobody gets the token of what may be stored."""
     if call.method == "GET" or attempt > 0:
         again = error.status in (429, 503)
     else:
