@@ -337,7 +337,7 @@ export class Client implements TcpListener {
       if (error instanceof MessageFault)
         fault = new GatewayFault(error.isTooLarge ? 'head_too_large' : 'bad_request', error.message);
       if (!(fault instanceof GatewayFault)) throw error;
-      this.#options.host.meter.settled(voice.yes === SOCKS_VOICE.yes ? 'tunnel' : 'plain', 'refused', 0);
+      this.#options.host.meter.settled(voice.kind, 'refused', 0);
       this.refuse(voice, fault);
     }
   }

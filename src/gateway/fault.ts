@@ -50,11 +50,14 @@ export function maybeSent(): GatewayFault {
 
 /** Answers a request for a connection in the client's protocol. */
 export interface Voice {
+  /** What its refusals count as. */
+  kind: 'plain' | 'tunnel';
   yes(headers: readonly string[]): Buffer;
   no(fault: GatewayFault): Buffer;
 }
 
 export const HTTP_VOICE: Voice = {
+  kind: 'plain',
   yes: (headers) =>
     Buffer.from(
       `HTTP/1.1 200 Connection established\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`,
@@ -75,6 +78,7 @@ const HEAD_VOICE: Voice = {
 export const voiceFor = (method: string): Voice => (method === 'HEAD' ? HEAD_VOICE : HTTP_VOICE);
 
 export const SOCKS_VOICE: Voice = {
+  kind: 'tunnel',
   yes: () => socksReply(0),
   no: ({ refusal }) => socksReply(FORMS[refusal][2]),
 };
