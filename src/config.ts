@@ -328,6 +328,8 @@ export function parseConfig(env: Environment): Config {
     const value = env[variable]?.trim() || setting.default;
     if (value === undefined) continue;
     try {
+      // Nobody removes them from a line of `podman run --env-file` or of a list in a file for compose.
+      if (/^(["']).*\1$/s.test(value)) throw new Error('must not be in quotes: they would be part of it');
       decoded[variable] = setting.decode(value);
     } catch (error) {
       faults.push({ variable, message: error instanceof Error ? error.message : String(error) });
@@ -365,5 +367,5 @@ export function parseConfig(env: Environment): Config {
 /** Returns the value of a setting with the data folder in it. */
 export function withFolder(value: string, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): string {
   // As a function, because `$&` may be in the name of a folder.
-  return value.replace('$DATA_DIR', () => DATA_DIR);
+  return value.replace(/\$(DATA_DIR|\{DATA_DIR\})/, () => DATA_DIR);
 }

@@ -23,6 +23,9 @@ const PARTIAL_AGE_MS = 24 * 60 * 60 * 1000;
 
 /** A `BlobStore` in a folder, with one file for each blob, in subfolders by a hash of the key. */
 export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBlobsOptions): BlobStore {
+  /** Whether a file was stored. If the folder is gone since, its disk is: a new one below the mount point would pass for it. */
+  let isUsed = false;
+
   async function infoOf(path: string, key: string): Promise<BlobInfo | null> {
     const found = await orNull(stat(path));
     return found?.isFile() ? { key, size: found.size, modified: Math.floor(found.mtimeMs) } : null;
@@ -46,7 +49,11 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
   }
 
   return {
-    put: (key, path) => translated(async () => publish(path, placeOf(folder, key))),
+    put: (key, path) =>
+      translated(async () => {
+        await publish(path, placeOf(folder, key), !isUsed);
+        isUsed = true;
+      }),
 
     get: (key, range) =>
       translated(async () => {
@@ -71,7 +78,7 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
         const present = now() / 1000;
         // First, so that it never looks old at its new place.
         if ((await orNull(utimes(path, present, present).then(() => true))) === null) return false;
-        return (await orNull(moveInto(path, placeOf(folder, to)).then(() => true))) ?? false;
+        return (await orNull(moveInto(path, placeOf(folder, to), false).then(() => true))) ?? false;
       }),
 
     async *list() {
@@ -87,13 +94,13 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
 }
 
 /**
- * Moves a file to its place, replacing any file there. When it resolves, content and name are on the disk and survive
+ * Moves a file to its place, replacing any file there, and creates the folder of all places only if `isNew`. When it resolves, content and name are on the disk and survive
  * a power failure. A rename is atomic only within one file system; a file from another is copied first.
  */
-async function publish(source: string, place: Place): Promise<void> {
+async function publish(source: string, place: Place, isNew: boolean): Promise<void> {
   await sync(source, 'r+');
   try {
-    await moveInto(source, place);
+    await moveInto(source, place, isNew);
   } catch (error) {
     if (systemCode(error) !== 'EXDEV') throw error;
     await publishCopy(source, place);
@@ -104,12 +111,12 @@ async function publish(source: string, place: Place): Promise<void> {
 
 async function publishCopy(source: string, place: Place): Promise<void> {
   const partials = join(dirname(place.folder), PARTIAL);
-  await mkdir(partials, { recursive: true, mode: 0o700 });
+  await makeFolder(partials, false);
   const copy = join(partials, randomUUID());
   try {
     await copyFile(source, copy);
     await sync(copy, 'r+');
-    await moveInto(copy, place);
+    await moveInto(copy, place, false);
   } catch (error) {
     await unlink(copy).catch(() => undefined);
     throw error;
@@ -117,15 +124,23 @@ async function publishCopy(source: string, place: Place): Promise<void> {
 }
 
 /** Renames a file to its place, creating the folder if it is missing. */
-async function moveInto(source: string, { folder, path }: Place): Promise<void> {
+async function moveInto(source: string, { folder, path }: Place, isNew: boolean): Promise<void> {
   try {
     await rename(source, path);
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error;
-    const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-    if (made !== undefined) await syncAbove(resolve(folder), resolve(made));
+    await makeFolder(folder, isNew);
     await rename(source, path);
   }
+}
+
+/** Creates a folder that may be there, and with `above` those that it is in. */
+async function makeFolder(folder: string, above: boolean): Promise<void> {
+  const making = mkdir(folder, { recursive: above, mode: 0o700 });
+  const made = await making.catch((error) => {
+    if (systemCode(error) !== 'EEXIST') throw error;
+  });
+  await syncAbove(resolve(folder), resolve(made ?? folder));
 }
 
 /**

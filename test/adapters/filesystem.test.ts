@@ -1,6 +1,6 @@
 import { test } from 'bun:test';
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFolderBlobs, translated } from '../../adapters/filesystem/blobs.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
@@ -55,6 +55,24 @@ test('a file from another file system is also taken over', async () => {
   } finally {
     await rm(elsewhere, { recursive: true });
   }
+});
+
+test('a folder that held files and is gone, as with its disk, is not created again where nobody would look for them', async () => {
+  await withFolder(async (folder) => {
+    const root = join(folder, 'mount', 'images');
+    const blobs = createFolderBlobs({ folder: root, fileBody });
+    const put = async (key: string) => {
+      await writeFile(join(folder, 'upload'), key);
+      await blobs.put(key, join(folder, 'upload'), 'image/png');
+    };
+    await put('a.png');
+    await rename(root, join(folder, 'unmounted'));
+    await assert.rejects(put('b.png'), { code: 'unavailable' });
+    assert.deepEqual(await readdir(join(folder, 'mount')), []);
+    await rename(join(folder, 'unmounted'), root);
+    await put('b.png');
+    assert.equal(await new Response(await blobs.get('a.png')).text(), 'a.png');
+  });
 });
 
 test('temporary files of a dead process are removed after a day, and not listed before', async () => {

@@ -75,7 +75,14 @@ describe('parseConfig', () => {
     const config = parseConfig({ DATA_DIR: '/var/lib/picpool', BLOBS_URL: 's3://bucket/prefix' });
     expect(config.METADATA_URL).toBe('sqlite:/var/lib/picpool/picpool.db');
     expect(config.BLOBS_URL).toBe('s3://bucket/prefix');
-    expect(parseConfig({ DATA_DIR: '/a $& b' }).METADATA_URL).toBe('sqlite:/a $& b/picpool.db');
+    for (const METADATA_URL of [
+      undefined,
+      'sqlite:$DATA_DIR/picpool.db',
+      'sqlite:$' + '{DATA_DIR}/picpool.db',
+    ])
+      expect(parseConfig({ DATA_DIR: '/a $& b', METADATA_URL }).METADATA_URL).toBe(
+        'sqlite:/a $& b/picpool.db',
+      );
   });
 
   test('all faults are reported at once, by variable', () => {
@@ -107,6 +114,23 @@ describe('parseConfig', () => {
       expect(faultsOf({ [name]: ' , ' })[name]).toBe('must name at least one, not ","');
     for (const BLOBS_URL of ['file:', 'file:///', 's3://'])
       expect(faultsOf({ BLOBS_URL }).BLOBS_URL).toBe('must be a whole URL that begins with file: or s3:');
+  });
+
+  test('quotes that nobody has removed are refused: data would go to a folder with quotes in its name, and no token would fit', () => {
+    for (const quote of [`"`, `'`]) {
+      const given = {
+        DATA_DIR: '/data',
+        ADMIN_TOKEN: 'sixteen-letters-',
+        METADATA_URL: 'postgres://a:secret@b/c',
+      };
+      const quoted = Object.entries(given).map(([name, value]) => [name, quote + value + quote]);
+      const faults = faultsOf(Object.fromEntries(quoted));
+      expect(Object.keys(faults).sort()).toEqual(Object.keys(given).sort());
+      expect(Object.values(faults).join()).toMatch(
+        /^(must not be in quotes: they would be part of it,?){3}$/,
+      );
+    }
+    expect(faultsOf({ PROXY_TARGETS: 'a=https://shop.example/#200~"b"' })).toEqual({});
   });
 
   test('what could never be reached is refused', () => {
