@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { copyFile, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
+import { chown, copyFile, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import process from 'node:process';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
 import { storing } from '../../src/lib/storage-full.ts';
@@ -106,6 +107,7 @@ async function publish(source: string, place: Place, isNew: boolean): Promise<vo
     await publishCopy(source, place);
     await unlink(source);
   }
+  await handOver(place.path);
   await sync(place.folder, 'r');
 }
 
@@ -140,7 +142,19 @@ async function makeFolder(folder: string, above: boolean): Promise<void> {
   const made = await making.catch((error) => {
     if (systemCode(error) !== 'EEXIST') throw error;
   });
+  await handOver(folder);
   await syncAbove(resolve(folder), resolve(made ?? folder));
+}
+
+/** Gives what a command made as root to the owner of the folder that it is in: the server may have another user. */
+async function handOver(path: string): Promise<void> {
+  try {
+    if (process.getuid?.() !== 0) return;
+    const { uid, gid } = await stat(dirname(path));
+    await chown(path, uid, gid);
+  } catch {
+    // On Deno this takes a permission that the server does without, and some network folders have one owner for all.
+  }
 }
 
 /**

@@ -1,8 +1,9 @@
 import { test } from 'bun:test';
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createFolderBlobs, translated } from '../../adapters/filesystem/blobs.ts';
+import process from 'node:process';
+import { createFolderBlobs, placeOf, translated } from '../../adapters/filesystem/blobs.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { blobStoreConformance } from '../conformance/blob-store.ts';
 import { folderOpener } from '../support/stores/local.ts';
@@ -74,6 +75,36 @@ test('a folder that held files and is gone, as with its disk, is not created aga
     assert.equal(await new Response(await blobs.get('a.png')).text(), 'a.png');
   });
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  'what root stores belongs to the owner of the folder, whom the server may run as',
+  async () => {
+    await withFolder(async (folder) => {
+      const root = join(folder, 'images');
+      await mkdir(root);
+      await chown(root, 65_534, 65_534);
+      const elsewhere = await mkdtemp('/dev/shm/picpool-');
+      for (const [key, path] of [
+        ['a.png', folder],
+        ['b.png', elsewhere],
+      ] as const) {
+        await writeFile(join(path, key), key);
+        await createFolderBlobs({ folder: root, fileBody }).put(key, join(path, key), 'image/png');
+        const { folder: shard, path: place } = placeOf(root, key);
+        const owners = (await Promise.all([shard, place].map((one) => stat(one)))).map(({ uid, gid }) => [
+          uid,
+          gid,
+        ]);
+        assert.deepEqual(owners, [
+          [65_534, 65_534],
+          [65_534, 65_534],
+        ]);
+      }
+      assert.equal((await stat(join(root, '.partial'))).uid, 65_534);
+      await rm(elsewhere, { recursive: true });
+    });
+  },
+);
 
 test('temporary files of a dead process are removed after a day, and not listed before', async () => {
   await withFolder(async (folder) => {
