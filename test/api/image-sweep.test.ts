@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { cp, rename, rm, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { fail } from '../../src/findings/finding.ts';
 import { createDoubts } from '../../src/image/maintenance/doubts.ts';
@@ -13,6 +13,7 @@ import { IDENTITY_STATE, readMark } from '../../src/image/maintenance/store-iden
 import { mostUnasked } from '../../src/image/maintenance/survey.ts';
 import { type SweepOptions, sweep } from '../../src/image/maintenance/sweep.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
+import { temporaryPath } from '../../src/image/upload/temporary-file.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
@@ -180,15 +181,15 @@ describe('the sweep', () => {
       expect(await host.images.get(image.id)).not.toBeNull();
     }));
 
-  test('removes temporary files after an hour', () =>
+  test('removes temporary files after an hour, and nothing that somebody else keeps beside them', () =>
     withHost(async (host) => {
-      const [old, young] = [join(host.folder, 'upload-old'), join(host.folder, 'upload-young')];
-      await writeFile(old, 'x');
-      await writeFile(young, 'x');
+      const [old, young] = [temporaryPath(host.folder), temporaryPath(host.folder)];
+      const foreign = join(host.folder, 'thesis.tex');
+      for (const path of [old, young, foreign]) await writeFile(path, 'x');
       const hourAgo = (host.clock.ms - HOUR_MS) / 1000 - 1;
-      await utimes(old, hourAgo, hourAgo);
+      for (const path of [old, foreign]) await utimes(path, hourAgo, hourAgo);
       await run(host);
-      expect(await host.temporaryFiles()).toEqual(['upload-young']);
+      expect((await host.temporaryFiles()).sort()).toEqual(['thesis.tex', basename(young)]);
     }));
 });
 

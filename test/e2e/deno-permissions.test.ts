@@ -60,10 +60,9 @@ for (const [where, layout] of RUNS) {
         if (project !== '.') await copyForDeno(project);
         const data = join(folder, 'data');
         // Of a server with the same folder, which may run for all that Deno lets this one know, and of one long gone.
-        const [used, old] = ['1-used', '1-old'].map((name) => join(data, 'work', name, 'given')) as [
-          string,
-          string,
-        ];
+        const [used, old] = ['1-0123abcd-1', '1-0123abcd-2'].map((name) =>
+          join(data, 'work', name, 'given'),
+        ) as [string, string];
         await Promise.all([used, old].map((one) => mkdir(one, { recursive: true })));
         await utimes(old, 0, 0);
         const command = task.replace(/(--allow-(?:read|write)=\S*)\bdata\b/g, `$1${data}`).split(' ');
@@ -102,7 +101,7 @@ for (const [where, layout] of RUNS) {
           // What stands on the free space of the disk would go unsaid, were it not allowed to be asked.
           expect(await (await fetch(`${server.url}/metrics`)).text()).toMatch(/^picpool_disk_free_bytes \d/m);
           const left = await readdir(join(data, 'work'));
-          expect([left.includes('1-used'), left.includes('1-old')]).toEqual([true, false]);
+          expect([left.includes('1-0123abcd-1'), left.includes('1-0123abcd-2')]).toEqual([true, false]);
           const lines = await run([...inProject, ...command, 'doctor', '--offline'], {
             env: { ...process.env, ...env, DATA_DIR: data, PORT: '0' },
           });

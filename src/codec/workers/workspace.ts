@@ -72,10 +72,14 @@ export function createWorkspace(folder: string) {
  */
 export type Workspace = ReturnType<typeof createWorkspace>;
 
-/** Removes the folders of workers whose server no longer runs. Their names begin with its process ID. */
+/**
+ * Removes the folders of workers whose server no longer runs. Their names begin with its process ID. Others are not ours: the
+ * data folder may be one that somebody works in.
+ */
 export async function removeOldWorkspaces(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o700 });
   for (const name of await readdir(root)) {
+    if (!/^\d+-[0-9a-f]{8}-\d+$/.test(name)) continue;
     const owner = Number.parseInt(name, 10);
     const folder = join(root, name);
     if (owner === process.pid || !(await mayBeRunning(owner, folder)))
