@@ -136,14 +136,20 @@ async function moveInto(source: string, { folder, path }: Place, isNew: boolean)
   }
 }
 
-/** Creates a folder that may be there, and with `above` those that it is in. */
+/**
+ * Creates a folder that may be there, with `above` those that it is in, and syncs all that hold new ones. This process may not
+ * be allowed to read the highest; Deno then says that the root was made.
+ */
 async function makeFolder(folder: string, above: boolean): Promise<void> {
   const making = mkdir(folder, { recursive: above, mode: 0o700 });
   const made = await making.catch((error) => {
     if (systemCode(error) !== 'EEXIST') throw error;
   });
   await handOver(folder);
-  await syncAbove(resolve(folder), resolve(made ?? folder));
+  const [highest, holding] = [resolve(made ?? folder), dirname(resolve(folder))];
+  await sync(holding, 'r');
+  for (let at = holding; at.length >= highest.length && at !== dirname(at); at = dirname(at))
+    await sync(dirname(at), 'r').catch(() => {});
 }
 
 /** Gives what a command made as root to the owner of the folder that it is in: the server may have another user. */
@@ -155,16 +161,6 @@ async function handOver(path: string): Promise<void> {
   } catch {
     // On Deno this takes a permission that the server does without, and some network folders have one owner for all.
   }
-}
-
-/**
- * Syncs the folders that hold new ones, of which `first` was made first. This process may not be allowed to read its
- * parent; Deno then says that it was the root.
- */
-async function syncAbove(folder: string, first: string): Promise<void> {
-  await sync(dirname(folder), 'r');
-  for (let at = dirname(folder); at.length >= first.length && at !== dirname(at); at = dirname(at))
-    await sync(dirname(at), 'r').catch(() => {});
 }
 
 async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
