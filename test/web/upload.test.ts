@@ -435,6 +435,29 @@ describe('an upload under way', () => {
     expect(await found('cut.jpg')).toBe(1);
   });
 
+  test('and an album of it wait for a server that counts uploads', async () => {
+    const counting = await startServer('bun', { ...SITE, RATE_LIMITS: 'upload=2/2s' });
+    const visitCounting = visitBy(() => counting.url);
+    try {
+      await visitCounting(
+        '/',
+        async (page) => {
+          await choose(page, ...['1.png', '2.png', '3.png', '4.png', '5.png'].map((name) => file(name)));
+          await page.getByText('This one goes on in a moment').first().waitFor();
+          await page.getByRole('heading', { name: '5 pictures are online' }).waitFor();
+          await page.getByRole('button', { name: 'Make an album' }).click();
+          const refused = page.waitForResponse((answer) => answer.status() === 429);
+          await page.getByRole('button', { name: 'Create album' }).click();
+          await refused;
+          await page.getByRole('link', { name: '/a/' }).waitFor();
+        },
+        { expected: SPOILT },
+      );
+    } finally {
+      await counting.stop();
+    }
+  });
+
   test('is stored once if its answer was lost on the way', async () => {
     await visitFar(
       '/',

@@ -10,14 +10,16 @@ export const album = findAlbum(new URLSearchParams(location.search).get('album')
  * How long to wait before a lost connection is retried, in ms, if the browser does not report that it is back online.
  */
 const PAUSE_MS = 2000;
+/** If the server counts uploads, how long it is waited for at most, in seconds. */
+const MOST_WAIT = 60;
 
 /**
  * @typedef {{
  *   sent(share: number): void,
- *   lost(): void,
+ *   lost(words: string): void,
  *   done(image: import('./upload-card.js').Uploaded): void,
  *   failed(words: string, mayWorkLater: boolean): void,
- * }} Course the course of an upload; `lost`: it will be retried once automatically
+ * }} Course the course of an upload; `lost`: it will be retried automatically
  */
 
 /** A picture that the server fetches from its URL, in the place of a file. */
@@ -36,7 +38,8 @@ export class Body extends FormData {
 }
 
 /**
- * Sends one file. A lost connection is retried once when the network is back. Returns a function that cancels it.
+ * Sends one file. A lost connection is retried once when the network is back; a server that counts uploads is asked
+ * again when it says. Returns a function that cancels it.
  * @param {HTMLFormElement} form with the URL and the names of the fields
  * @param {Body} body
  * @param {Course} course
@@ -64,16 +67,15 @@ export function sendFile(form, body, course) {
       // The clock of this browser may be wrong.
       const ahead = (Date.parse(sending.getResponseHeader('date') ?? '') || Date.now()) - Date.now();
       if (isGood && response?.success === true) return course.done({ ...response, ahead });
+      const wait = Number(sending.getResponseHeader('retry-after'));
+      if (status === 429 && wait > 0 && wait <= MOST_WAIT) return again(isFirst, say('paused'), wait * 1000);
       // A page that something between has sent, such as a login, is no answer.
       void fail(isGood ? 0 : status, response);
     });
     const lost = () => {
       sending.abort();
       if (!isFirst) return void fail(0, null);
-      course.lost();
-      stopWaiting = whenBack(() => {
-        request = post(false);
-      });
+      again(false, say('reconnecting'));
     };
     sending.addEventListener('error', lost);
     // If the network goes down, the connection may take minutes to notice.
@@ -85,6 +87,18 @@ export function sendFile(form, body, course) {
       sending.send(JSON.stringify(Object.fromEntries(body)));
     }
     return sending;
+  }
+
+  /**
+   * @param {boolean} isFirst
+   * @param {string} words
+   * @param {number} [pause]
+   */
+  function again(isFirst, words, pause) {
+    course.lost(words);
+    stopWaiting = whenBack(() => {
+      request = post(isFirst);
+    }, pause);
   }
 
   /**
@@ -166,14 +180,15 @@ export function keepReadable(form, body, sides) {
 }
 
 /**
- * Calls back when the network may be back. Returns a function that cancels it.
+ * Calls back when the network, or the server, may be back. Returns a function that cancels it.
  * @param {() => void} then
+ * @param {number} [pause] in ms
  */
-function whenBack(then) {
+function whenBack(then, pause = PAUSE_MS) {
   if (!navigator.onLine) {
     addEventListener('online', then, { once: true });
     return () => removeEventListener('online', then);
   }
-  const timer = setTimeout(then, PAUSE_MS);
+  const timer = setTimeout(then, pause);
   return () => clearTimeout(timer);
 }

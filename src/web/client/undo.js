@@ -16,9 +16,6 @@ export const onAside = (then) => listen(ASIDE, then);
 export const onChanged = (then) => listen(CHANGED, then);
 /** How long a deletion can be undone. */
 const UNDO_MS = 8000;
-/** A server that is busy, or counts requests, is asked again after this time, so many times. */
-const PAUSE_MS = 3000;
-const TRIES = 5;
 
 /** Pictures whose deletion can still be undone, as this page has marked them. @type {Mine[]} */
 let pending = [];
@@ -101,21 +98,15 @@ async function deleteAll(images, isTakenOver = false) {
  * @param {boolean} isTakenOver
  */
 async function deleteNow(image, isTakenOver) {
-  for (let attempt = 1; ; attempt++) {
-    const { body, status, fault } = await ask(...deletionOf(image));
-    // The token is nowhere else, so only this server's word counts.
-    if (fault === null || body?.code === 'not_found') return gone(image.id);
-    if ([429, 503].includes(status) && attempt < TRIES) {
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-      continue;
-    }
-    // The page was left meanwhile, or nobody has seen it here: the next page tries again.
-    if (!begun.has(image.id)) return;
-    if (isTakenOver && (status === 0 || status === 429 || status >= 500)) return;
-    changeMine(image.id, { deleting: undefined });
-    tell(ASIDE, { id: image.id, aside: false, fault });
-    return announce(fault);
-  }
+  const { body, status, fault } = await ask(...deletionOf(image), [429, 503]);
+  // The token is nowhere else, so only this server's word counts.
+  if (fault === null || body?.code === 'not_found') return gone(image.id);
+  // The page was left meanwhile, or nobody has seen it here: the next page tries again.
+  if (!begun.has(image.id)) return;
+  if (isTakenOver && (status === 0 || status === 429 || status >= 500)) return;
+  changeMine(image.id, { deleting: undefined });
+  tell(ASIDE, { id: image.id, aside: false, fault });
+  announce(fault);
 }
 
 /**
