@@ -172,7 +172,7 @@ describe('an upload', () => {
   });
 });
 
-test('a deletion that the next page cannot finish either is finished by the one after it', async () => {
+test('a deletion that the next page cannot finish at once either is finished by it later', async () => {
   await visitSpoilt('/', async (page) => {
     await uploadOne(page, file('lost.png'));
     const [mine] = await mineOf(page);
@@ -180,12 +180,13 @@ test('a deletion that the next page cannot finish either is finished by the one 
     await changeMine(page, mine, { deleting: 1 });
     await page.route('**/api/delete/*', (route) => route.abort());
     const asked = page.waitForEvent('requestfailed');
+    await page.clock.install();
     await page.reload();
     await asked;
     // Answered after what was asked before.
     await page.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
     await page.unroute('**/api/delete/*');
-    await page.reload();
+    await page.clock.fastForward(10_000);
     await waitForMine(page, 0);
     expect((await fetch(`${server.url}/i/${mine.id}`)).status).toBe(404);
   });

@@ -101,7 +101,7 @@ async function deleteNow(image, isTakenOver) {
   const { body, status, fault } = await ask(...deletionOf(image), [429, 503]);
   // The token is nowhere else, so only this server's word counts.
   if (fault === null || body?.code === 'not_found') return gone(image.id);
-  // The page was left meanwhile, or nobody has seen it here: the next page tries again.
+  // The page was left meanwhile, or nobody has seen it here: it is tried again later.
   if (!begun.has(image.id)) return;
   if (isTakenOver && (status === 0 || status === 429 || status >= 500)) return;
   changeMine(image.id, { deleting: undefined });
@@ -137,7 +137,10 @@ function deletionOf({ id, url, delete_token }) {
   return [path, { method: 'DELETE', headers: { 'x-delete-token': delete_token }, keepalive: true }];
 }
 
-/** Deletes what a page that was left was told to delete, of which nobody has heard the answer. */
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let nextLook;
+
+/** Deletes what a page that was left was told to delete, of which nobody has heard the answer, as long as there is any. */
 function finishOthers() {
   const now = Date.now();
   const marked = readMine().filter(({ deleting }) => deleting !== undefined);
@@ -147,7 +150,8 @@ function finishOthers() {
     marked.filter((image) => !isLater(image)),
     true,
   );
-  if (marked.some(isLater)) setTimeout(finishOthers, UNDO_MS);
+  clearTimeout(nextLook);
+  if (marked.length > 0) nextLook = setTimeout(finishOthers, UNDO_MS);
 }
 
 addEventListener('pagehide', () => {
