@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import { type Description, successOf } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
 import { unkept } from '../http/unkept.ts';
@@ -226,11 +226,16 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
     desk.page('/reports', (visit) => showCases(at, visit)),
     desk.act('/reports', async (visit, body) => {
       const subject = body.get('subject') ?? '';
+      const [kind, id = ''] = subject.split(' ');
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
       const last = body.get('last') ?? undefined;
       const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
-      // Somebody else may have decided meanwhile.
-      await decide(at, { subject, verdict, last, by: visit.by }, reasons).catch(ignoreGone);
+      // Somebody else may have decided meanwhile. That all see what was to be deleted is a conflict.
+      await decide(at, { subject, verdict, last, by: visit.by }, reasons).catch(async (error: unknown) => {
+        ignoreGone(error);
+        if (verdict === 'delete' && (await at.find(kind, id)) !== null)
+          throw new AppError('conflict', inEnglish('Somebody else has decided that this stays.'));
+      });
       return '/reports';
     }),
   ];
