@@ -1,3 +1,5 @@
+export type Pieces = Pick<AsyncGenerator<Uint8Array, void>, 'next' | 'return'>;
+
 interface TimedStreamOptions {
   /** Maximum pause of the reader, in ms. */
   stallMs: number;
@@ -15,7 +17,7 @@ const LOOKS = 4;
  * ends with an error and the generator is told to return.
  */
 export function timedStream(
-  pieces: AsyncGenerator<Uint8Array, void>,
+  pieces: Pieces,
   { stallMs, lifeMs, onEnd }: TimedStreamOptions,
 ): ReadableStream<Uint8Array> {
   const startedAt = performance.now();

@@ -2,7 +2,7 @@ import { EXTENSIONS } from '../../codec/format.ts';
 import { AppError, inEnglish } from '../../errors.ts';
 import type { RequestContext } from '../../http/context.ts';
 import { createShares } from '../../lib/shares.ts';
-import { timedStream } from '../../lib/timed-stream.ts';
+import { type Pieces, timedStream } from '../../lib/timed-stream.ts';
 import { type ZipEntry, zipOf } from '../../lib/zip.ts';
 import type { ImageRecord } from '../image.ts';
 import { ignoreGone } from '../records/missing.ts';
@@ -70,7 +70,7 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
 
   /**
    * Streams a ZIP file of those pictures of an album that the visitor may see. Rejects with `not_found` if there are
-   * none, with `rate_limited` and `busy`.
+   * none, with `rate_limited` and `busy`, and if the first cannot be read.
    */
   return async function download(
     album: Pick<AlbumRecord, 'title'>,
@@ -86,7 +86,9 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
     try {
       await countReads?.(downloader.peer, pictures.length);
       const pieces = zipOf(entriesOf(pictures, downloader));
-      const body = timedStream(pieces, { stallMs: STALL_MS, lifeMs: LIFE_MS, onEnd: leave });
+      // If files cannot be read, that is the answer, and not a ZIP file that breaks off.
+      const begun = withFirst(pieces, await pieces.next());
+      const body = timedStream(begun, { stallMs: STALL_MS, lifeMs: LIFE_MS, onEnd: leave });
       return new Response(body, { headers });
     } catch (error) {
       leave();
@@ -96,6 +98,18 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
 }
 
 export type Download = ReturnType<typeof createDownloads>;
+
+/** Returns pieces again of which the first has been read. Unlike a generator, it passes on a return before the start. */
+function withFirst(rest: Pieces, first: IteratorResult<Uint8Array, void> | null): Pieces {
+  return {
+    async next() {
+      const piece = first ?? (await rest.next());
+      first = null;
+      return piece;
+    },
+    return: (done) => rest.return(done),
+  };
+}
 
 function headersOf({ title }: Pick<AlbumRecord, 'title'>): Record<string, string> {
   return {
