@@ -11,7 +11,7 @@ import { startServer } from '../support/servers/server-process.ts';
 import { shared } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
-import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf } from './kept.ts';
+import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf, waitForMine } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
 import { checkLooks, shiftsOf, uploadOne, watchShifts } from './visitor.ts';
@@ -404,6 +404,32 @@ describe('an upload under way', () => {
     expect(await found('slow.jpg')).toBe(0);
   });
 
+  test.each([false, true])(
+    'is deleted again if it was stored when it was cancelled, its answer lost: %p',
+    async (isLost) => {
+      await visitFar(
+        '/',
+        async (page) => {
+          await page.getByLabel('Who can see it').selectOption('public');
+          relay.slow(500);
+          await choose(page, file('late.png'));
+          await until(async () => (await found('late.png')) === 1);
+          if (isLost) {
+            relay.cut();
+            await cardOf(page, 'late.png').getByText('Connection lost. Trying again').waitFor();
+            relay.open();
+          }
+          await cardOf(page, 'late.png').getByText('Cancel').click();
+          expect(await cardOf(page, 'late.png').count()).toBe(0);
+          await until(async () => (await found('late.png')) === 0);
+          relay.open();
+          await waitForMine(page, 0);
+        },
+        { expected: SPOILT },
+      );
+    },
+  );
+
   test('is not lost by leaving the page without a question', async () => {
     await visit('/', async (page) => {
       await slowDown(page);
@@ -446,9 +472,8 @@ describe('an upload under way', () => {
           await page.getByText('This one goes on in a moment').first().waitFor();
           await page.getByRole('heading', { name: '5 pictures are online' }).waitFor();
           await page.getByRole('button', { name: 'Make an album' }).click();
-          const refused = page.waitForResponse((answer) => answer.status() === 429);
+          await page.route('**/api/albums', (route) => route.fulfill({ status: 429 }), { times: 1 });
           await page.getByRole('button', { name: 'Create album' }).click();
-          await refused;
           await page.getByRole('link', { name: '/a/' }).waitFor();
         },
         { expected: SPOILT },

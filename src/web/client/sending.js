@@ -2,6 +2,7 @@
 import { say } from './dom.js';
 import { faultOfAnswer, PASSING } from './faults.js';
 import { findAlbum } from './mine.js';
+import { withdraw } from './undo.js';
 
 /** The album of this browser that the page's URL names: uploads go there. */
 export const album = findAlbum(new URLSearchParams(location.search).get('album'));
@@ -46,6 +47,9 @@ export class Body extends FormData {
  */
 export function sendFile(form, body, course) {
   const token = tokenOf(form);
+  let isUnwanted = false;
+  /** Whether the server may have stored it, of which no answer came. @type {boolean} */
+  let isSent;
   let request = post(true);
   let stopWaiting = () => {};
 
@@ -54,19 +58,27 @@ export function sendFile(form, body, course) {
    * @param {boolean} isFirst
    */
   function post(isFirst) {
+    // What is small is stored before any progress is told.
+    isSent = true;
     const sending = new XMLHttpRequest();
     sending.open('POST', form.action);
     sending.setRequestHeader('accept', 'application/json');
     sending.setRequestHeader('idempotency-key', body.key);
     if (token !== '') sending.setRequestHeader('authorization', `Bearer ${token}`);
     sending.responseType = 'json';
-    sending.upload.addEventListener('progress', ({ loaded, total }) => course.sent(loaded / total));
+    sending.upload.addEventListener('progress', ({ loaded, total }) => {
+      isSent = loaded === total;
+      course.sent(loaded / total);
+    });
     sending.addEventListener('load', () => {
+      isSent = false;
       const { status, response } = sending;
       const isGood = status >= 200 && status < 300;
       // The clock of this browser may be wrong.
       const ahead = (Date.parse(sending.getResponseHeader('date') ?? '') || Date.now()) - Date.now();
-      if (isGood && response?.success === true) return course.done({ ...response, ahead });
+      if (isGood && response?.success === true)
+        return isUnwanted ? withdraw(response) : course.done({ ...response, ahead });
+      if (isUnwanted) return;
       const wait = Number(sending.getResponseHeader('retry-after'));
       if (status === 429 && wait > 0 && wait <= MOST_WAIT) return again(isFirst, say('paused'), wait * 1000);
       // A page that something between has sent, such as a login, is no answer.
@@ -74,6 +86,7 @@ export function sendFile(form, body, course) {
     });
     const lost = () => {
       sending.abort();
+      if (isUnwanted) return;
       if (!isFirst) return void fail(0, null);
       again(false, say('reconnecting'));
     };
@@ -113,6 +126,9 @@ export function sendFile(form, body, course) {
   }
 
   return () => {
+    isUnwanted = true;
+    // What may be stored is deleted by its answer, whose token is nowhere else.
+    if (isSent) return;
     stopWaiting();
     request.abort();
   };

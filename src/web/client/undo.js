@@ -1,6 +1,6 @@
 // @ts-check
 import { announce, ask, button, byId, make, say } from './dom.js';
-import { changeMine, findMine, isOver, onOthersChange, readMine, removeMine } from './mine.js';
+import { addMine, changeMine, findMine, isOver, onOthersChange, readMine, removeMine } from './mine.js';
 
 /**
  * @typedef {import('./mine.js').Mine} Mine
@@ -107,6 +107,17 @@ async function deleteNow(image, isTakenOver) {
   changeMine(image.id, { deleting: undefined });
   tell(ASIDE, { id: image.id, aside: false, fault });
   announce(fault);
+}
+
+/**
+ * Deletes a picture that came although it was cancelled. It is marked, so that another page does it if this one is left.
+ * @param {Mine} image
+ */
+export function withdraw(image) {
+  addMine(image);
+  changeMine(image.id, { deleting: Date.now() });
+  void deleteAll([image], true);
+  finishOthers();
 }
 
 /**
