@@ -1,6 +1,6 @@
-export type Pieces = Pick<AsyncGenerator<Uint8Array, void>, 'next' | 'return'>;
-
 interface TimedStreamOptions {
+  /** What has been read already. Default: nothing. */
+  first?: IteratorResult<Uint8Array, void> | undefined;
   /** Maximum pause of the reader, in ms. */
   stallMs: number;
   /** Maximum duration of the stream, in ms. */
@@ -17,8 +17,8 @@ const LOOKS = 4;
  * ends with an error and the generator is told to return.
  */
 export function timedStream(
-  pieces: Pieces,
-  { stallMs, lifeMs, onEnd }: TimedStreamOptions,
+  pieces: AsyncGenerator<Uint8Array, void>,
+  { first, stallMs, lifeMs, onEnd }: TimedStreamOptions,
 ): ReadableStream<Uint8Array> {
   const startedAt = performance.now();
   /** Since when the reader has taken nothing; `null` while it waits for us. */
@@ -52,7 +52,8 @@ export function timedStream(
       async pull(controller) {
         idleSince = null;
         try {
-          const { done, value } = await pieces.next();
+          const { done, value } = first ?? (await pieces.next());
+          first = undefined;
           idleSince = performance.now();
           if (isOver) return;
           if (!done) return controller.enqueue(value);

@@ -2,7 +2,7 @@ import { EXTENSIONS } from '../../codec/format.ts';
 import { AppError, inEnglish } from '../../errors.ts';
 import type { RequestContext } from '../../http/context.ts';
 import { createShares } from '../../lib/shares.ts';
-import { type Pieces, timedStream } from '../../lib/timed-stream.ts';
+import { timedStream } from '../../lib/timed-stream.ts';
 import { type ZipEntry, zipOf } from '../../lib/zip.ts';
 import type { ImageRecord } from '../image.ts';
 import { ignoreGone } from '../records/missing.ts';
@@ -87,8 +87,8 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
       await countReads?.(downloader.peer, pictures.length);
       const pieces = zipOf(entriesOf(pictures, downloader));
       // If files cannot be read, that is the answer, and not a ZIP file that breaks off.
-      const begun = withFirst(pieces, await pieces.next());
-      const body = timedStream(begun, { stallMs: STALL_MS, lifeMs: LIFE_MS, onEnd: leave });
+      const first = await pieces.next();
+      const body = timedStream(pieces, { first, stallMs: STALL_MS, lifeMs: LIFE_MS, onEnd: leave });
       return new Response(body, { headers });
     } catch (error) {
       leave();
@@ -98,18 +98,6 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
 }
 
 export type Download = ReturnType<typeof createDownloads>;
-
-/** Returns pieces again of which the first has been read. Unlike a generator, it passes on a return before the start. */
-function withFirst(rest: Pieces, first: IteratorResult<Uint8Array, void> | null): Pieces {
-  return {
-    async next() {
-      const piece = first ?? (await rest.next());
-      first = null;
-      return piece;
-    },
-    return: (done) => rest.return(done),
-  };
-}
 
 function headersOf({ title }: Pick<AlbumRecord, 'title'>): Record<string, string> {
   return {
