@@ -291,6 +291,27 @@ test('the page of a picture that was deleted elsewhere is not shown by the Back 
   });
 });
 
+test('a picture that was deleted is on no page that stays or comes back', async () => {
+  await visit('/', async (page) => {
+    await page.getByLabel('Who can see it').selectOption('public');
+    await uploadOne(page, file('shown.png'));
+    const [mine] = await mineOf(page);
+    const tile = page.locator(`:is(.tile, .shot)[href$="/i/${mine?.id}"]`);
+    await page.reload();
+    await page.getByRole('button', { name: 'Delete shown.png' }).click();
+    await tile.waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await tile.waitFor();
+    await page.goto(`${server.url}/gallery`);
+    await tile.click();
+    await page.getByRole('link', { name: 'Delete' }).click();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Gallery' }).waitFor();
+    await tile.waitFor({ state: 'hidden' });
+    expect(await tile.count()).toBe(1);
+  });
+});
+
 test('the card of a picture follows another page, whatever becomes of the answers, and no switch takes the password away', async () => {
   await visitSpoilt('/', async (page) => {
     await uploadOne(page, file('card.png'));

@@ -1,6 +1,7 @@
 // @ts-check
 import { announce, ask, byId, make, say } from './dom.js';
 import { keep, recall } from './kept.js';
+import { hideDeleted } from './mine.js';
 import { fetchPage, REPLACED } from './page-parts.js';
 import './results.js';
 import { popUp, shareRow } from './share.js';
@@ -131,11 +132,14 @@ document.addEventListener(REPLACED, () => {
 });
 
 addEventListener('pagehide', () => {
-  const state = JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML });
+  const own = hideDeleted();
+  const state = JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML, own });
   const isOther = results.ariaBusy || results.querySelector('.banner');
   // If they are not those of the URL, or too much to keep, a returning visitor starts with the first pictures.
   if (isOther || !keep(KEPT, state, 'sessionStorage')) keep(KEPT, null, 'sessionStorage');
 });
+
+addEventListener('pageshow', () => hideDeleted());
 
 const [entry] = performance.getEntriesByType('navigation');
 const isBack = entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward';
@@ -144,6 +148,7 @@ const isKept = kept?.url === location.href;
 if (isKept) {
   const page = new DOMParser().parseFromString(kept.html, 'text/html');
   results.replaceChildren(...page.body.childNodes);
+  hideDeleted(kept.own);
 }
 setRatios();
 // The rows have their heights only now.

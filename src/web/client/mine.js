@@ -63,6 +63,24 @@ export function findAlbum(id) {
   return parsed(recall(ALBUMS + id));
 }
 
+/** IDs of pictures that were kept here while this page was shown. @type {Set<string>} */
+const own = new Set();
+
+/**
+ * Hides tiles of own pictures that are deleted, or will be, of which the server cannot tell a page that stays or comes
+ * back. Returns the IDs of the own ones.
+ * @param {readonly string[]} [before] IDs of those that were own ones when a page that comes back was left
+ */
+export function hideDeleted(before = []) {
+  for (const id of [...before, ...readMine().map(({ id }) => id)]) own.add(id);
+  for (const tile of document.querySelectorAll('a:is(.tile, .shot)')) {
+    const id = tile.getAttribute('href')?.slice(-12) ?? '';
+    const mine = own.has(id) && findMine(id);
+    tile.parentElement?.toggleAttribute('hidden', mine === null || (mine && mine.deleting !== undefined));
+  }
+  return [...own];
+}
+
 /**
  * Calls back after another page has changed what is kept, once for many changes.
  * @param {() => void} then
@@ -177,6 +195,7 @@ export function changeMine(id, change) {
 }
 
 export function forgetMine() {
+  own.clear();
   for (const key of [...keysWith(PICTURES), ...keysWith(ALBUMS)]) keep(key, null);
 }
 
