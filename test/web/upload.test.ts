@@ -129,7 +129,7 @@ describe('a picture that is chosen', () => {
     });
   });
 
-  test('may come by a paste of its address, but not where text is typed', async () => {
+  test('may come by a paste or a drop of its address, but not where text is typed', async () => {
     const { raw_url: address } = await json<{ raw_url: string }>(
       await fetch(`${server.url}/api/upload?format=png`, { method: 'POST', body: new Uint8Array(picture) }),
     );
@@ -158,7 +158,18 @@ describe('a picture that is chosen', () => {
         await paste('http://127.0.0.1:9/none.png');
         await nothing.waitFor({ state: 'hidden' });
         await page.locator('#failures').getByText('none.png').waitFor();
-        expect(await page.getByText('words.png').count()).toBe(0);
+        for (const [place, name] of [
+          ['#password', 'field.png'],
+          ['.dropzone', 'dropped.png'],
+        ] as const)
+          await page.locator(place).evaluate((element, name) => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.setData('text/uri-list', `http://127.0.0.1:9/${name}`);
+            const init = { dataTransfer, bubbles: true, cancelable: true };
+            for (const event of ['dragover', 'drop']) element.dispatchEvent(new DragEvent(event, init));
+          }, name);
+        await page.locator('#failures').getByText('dropped.png').waitFor();
+        expect(await page.getByText(/words.png|field.png/).count()).toBe(0);
       },
       { ...CLIPBOARD, expected: SPOILT },
     );
