@@ -411,29 +411,44 @@ describe('an upload under way', () => {
       expect(await focused(page)).toBe('file');
       await page.reload();
       expect(await page.locator('#mine-list li').count()).toBe(0);
+      // Before any progress is told, it may be a small one that is stored.
+      await page.evaluate(() => {
+        const { send } = XMLHttpRequest.prototype;
+        XMLHttpRequest.prototype.send = function (body) {
+          send.call(this, body);
+          setTimeout(() => document.querySelector<HTMLElement>('.upload-card button')?.click());
+        };
+      });
+      const stopped = page.waitForEvent('requestfailed');
+      await choose(page, file('hasty.jpg', large));
+      await stopped;
     });
     expect(await found('slow.jpg')).toBe(0);
   });
 
-  test.each([false, true])(
-    'is deleted again if it was stored when it was cancelled, its answer lost: %p',
-    async (isLost) => {
+  test.each(['never', 'first', 'afterwards'])(
+    'is deleted again if it was stored when it was cancelled, its answer lost: %s',
+    async (when) => {
       await visitFar(
         '/',
         async (page) => {
           await page.getByLabel('Who can see it').selectOption('public');
           relay.slow(500);
-          await choose(page, file('late.png'));
-          await until(async () => (await found('late.png')) === 1);
-          if (isLost) {
+          await choose(page, file('late.jpg', large));
+          await until(async () => (await found('late.jpg')) === 1);
+          if (when === 'first') {
             relay.cut();
-            await cardOf(page, 'late.png').getByText('Connection lost. Trying again').waitFor();
+            await cardOf(page, 'late.jpg').getByText('Connection lost. Trying again').waitFor();
+            const hurry = await slowDown(page);
             relay.open();
-          }
-          await cardOf(page, 'late.png').getByText('Cancel').click();
-          expect(await cardOf(page, 'late.png').count()).toBe(0);
-          await until(async () => (await found('late.png')) === 0);
+            await isUnderWay(page);
+            await cardOf(page, 'late.jpg').getByText('Cancel').click();
+            await hurry(false);
+          } else await cardOf(page, 'late.jpg').getByText('Cancel').click();
+          expect(await cardOf(page, 'late.jpg').count()).toBe(0);
+          if (when === 'afterwards') relay.cut();
           relay.open();
+          await until(async () => (await found('late.jpg')) === 0);
           await waitForMine(page, 0);
         },
         { expected: SPOILT },

@@ -48,18 +48,17 @@ export class Body extends FormData {
 export function sendFile(form, body, course) {
   const token = tokenOf(form);
   let isUnwanted = false;
-  /** Whether the server may have stored it, of which no answer came. @type {boolean} */
-  let isSent;
-  let request = post(true);
+  /** Whether the server may have stored it, of which no answer came. */
+  let mayBeStored = false;
+  let isLost = false;
+  let request = post();
   let stopWaiting = () => {};
 
-  /**
-   * Uses XMLHttpRequest, because fetch does not report how much has been sent.
-   * @param {boolean} isFirst
-   */
-  function post(isFirst) {
+  /** Uses XMLHttpRequest, because fetch does not report how much has been sent. */
+  function post() {
+    const mayHaveBeen = mayBeStored;
     // What is small is stored before any progress is told.
-    isSent = true;
+    mayBeStored = true;
     const sending = new XMLHttpRequest();
     sending.open('POST', form.action);
     sending.setRequestHeader('accept', 'application/json');
@@ -67,28 +66,28 @@ export function sendFile(form, body, course) {
     if (token !== '') sending.setRequestHeader('authorization', `Bearer ${token}`);
     sending.responseType = 'json';
     sending.upload.addEventListener('progress', ({ loaded, total }) => {
-      isSent = loaded === total;
-      course.sent(loaded / total);
+      mayBeStored = mayHaveBeen || loaded === total;
+      if (isUnwanted && !mayBeStored) sending.abort();
+      else course.sent(loaded / total);
     });
     sending.addEventListener('load', () => {
-      isSent = false;
+      mayBeStored = mayHaveBeen;
       const { status, response } = sending;
       const isGood = status >= 200 && status < 300;
       // The clock of this browser may be wrong.
       const ahead = (Date.parse(sending.getResponseHeader('date') ?? '') || Date.now()) - Date.now();
       if (isGood && response?.success === true)
         return isUnwanted ? withdraw(response) : course.done({ ...response, ahead });
-      if (isUnwanted) return;
       const wait = Number(sending.getResponseHeader('retry-after'));
-      if (status === 429 && wait > 0 && wait <= MOST_WAIT) return again(isFirst, say('paused'), wait * 1000);
+      if (status === 429 && wait > 0 && wait <= MOST_WAIT) return again(say('paused'), wait * 1000);
       // A page that something between has sent, such as a login, is no answer.
       void fail(isGood ? 0 : status, response);
     });
     const lost = () => {
       sending.abort();
-      if (isUnwanted) return;
-      if (!isFirst) return void fail(0, null);
-      again(false, say('reconnecting'));
+      if (isLost) return void fail(0, null);
+      isLost = true;
+      again(say('reconnecting'));
     };
     sending.addEventListener('error', lost);
     // If the network goes down, the connection may take minutes to notice.
@@ -102,15 +101,12 @@ export function sendFile(form, body, course) {
     return sending;
   }
 
-  /**
-   * @param {boolean} isFirst
-   * @param {string} words
-   * @param {number} [pause]
-   */
-  function again(isFirst, words, pause) {
+  /** @param {string} words @param {number} [pause] */
+  function again(words, pause) {
+    if (isUnwanted && !mayBeStored) return;
     course.lost(words);
     stopWaiting = whenBack(() => {
-      request = post(isFirst);
+      request = post();
     }, pause);
   }
 
@@ -119,6 +115,7 @@ export function sendFile(form, body, course) {
    * @param {unknown} answer
    */
   async function fail(status, answer) {
+    if (isUnwanted) return;
     // A file that is no longer there breaks the connection off, or seems to be empty.
     if (status === 0 && !(await isReadable(body.get('image'))))
       return course.failed(say('unreadableFile'), false);
@@ -128,7 +125,7 @@ export function sendFile(form, body, course) {
   return () => {
     isUnwanted = true;
     // What may be stored is deleted by its answer, whose token is nowhere else.
-    if (isSent) return;
+    if (mayBeStored) return;
     stopWaiting();
     request.abort();
   };
