@@ -192,6 +192,23 @@ test('a deletion that the next page cannot finish at once either is finished by 
   });
 });
 
+test('a page with more deletions than a server takes at once is not left without a question', async () => {
+  await visit('/', async (page) => {
+    await page.mouse.click(5, 5);
+    await page.evaluate(async () => {
+      const [script] = document.querySelectorAll<HTMLScriptElement>('script[src$="/upload.js"]');
+      const { deleteSoon } = await import(script?.src.replace('upload.js', 'undo.js') ?? '');
+      deleteSoon(Array.from({ length: 101 }, (_, number) => ({ id: `${number}`, url: '/i/0' })));
+    });
+    const asked = page.waitForEvent('dialog');
+    await page.close({ runBeforeUnload: true });
+    await (await asked).dismiss();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.close({ runBeforeUnload: true });
+    await page.waitForEvent('close');
+  });
+});
+
 test('an album says why it cannot be edited', async () => {
   await visitSpoilt('/', async (page) => {
     await page.goto(await makeAlbum(page));

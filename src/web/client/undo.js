@@ -16,6 +16,8 @@ export const onAside = (then) => listen(ASIDE, then);
 export const onChanged = (then) => listen(CHANGED, then);
 /** How long a deletion can be undone. */
 const UNDO_MS = 8000;
+/** A server that counts requests takes more only later. */
+const MOST_AT_ONCE = 100;
 
 /** Pictures whose deletion can still be undone, as this page has marked them. @type {Mine[]} */
 let pending = [];
@@ -48,8 +50,14 @@ export function deleteSoon(images) {
   /** @type {HTMLElement} */ (bar.firstElementChild).textContent = words;
   bar.hidden = false;
   announce(say('deletedUndo', { words }));
+  if (pending.length > MOST_AT_ONCE) addEventListener('beforeunload', askBeforeLeaving);
   clearTimeout(timer);
   timer = setTimeout(() => void deleteAll(closeDue()), UNDO_MS);
+}
+
+/** Those that the server refuses when the page is left stay online until the next visit. @param {BeforeUnloadEvent} event */
+function askBeforeLeaving(event) {
+  if (pending.length + begun.size > MOST_AT_ONCE) event.preventDefault();
 }
 
 function undo() {
