@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { AppError, inEnglish } from '../errors.ts';
+import { superseded } from '../audit/audit.ts';
+import { AppError } from '../errors.ts';
 import { type Description, successOf } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
 import { unkept } from '../http/unkept.ts';
@@ -230,11 +231,11 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
       const last = body.get('last') ?? undefined;
       const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
-      // Somebody else may have decided meanwhile. That all see what was to be deleted is a conflict.
+      // Somebody else may have decided meanwhile, and otherwise.
       await decide(at, { subject, verdict, last, by: visit.by }, reasons).catch(async (error: unknown) => {
         ignoreGone(error);
-        if (verdict === 'delete' && (await at.find(kind, id)) !== null)
-          throw new AppError('conflict', inEnglish('Somebody else has decided that this stays.'));
+        const isThere = (await at.find(kind, id)) !== null;
+        if (isThere === (verdict === 'delete')) throw superseded();
       });
       return '/reports';
     }),

@@ -181,7 +181,6 @@ export const messages = {
   'Only an administrator can do this.': '只有管理员可以执行此操作。',
   'The form is out of date. Open the page again.': '表单已失效，请重新打开页面。',
   'This would block your own address.': '这会封禁你自己的地址。',
-  'Somebody else has decided that this stays.': '其他管理员已决定保留此内容。',
 };
 
 export type Template = keyof typeof messages;
