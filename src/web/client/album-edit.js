@@ -3,7 +3,7 @@ import { createQueue } from './changing.js';
 import { copyButton } from './copy.js';
 import { announce, ask, button, byId, language, make, say } from './dom.js';
 import { recall, TOKEN_KEY } from './kept.js';
-import { changeAlbum, findAlbum, hideDeleted, removeAlbum, timeOf } from './mine.js';
+import { changeAlbum, findAlbum, removeAlbum, timeOf } from './mine.js';
 
 /**
  * A picture of the album, as the API lists it.
@@ -20,8 +20,6 @@ const mine = findAlbum(id);
 /** Starts editing. Present only in a browser that has the token of the album. */
 const edit = button(say('edit'), 'quiet', () => void open());
 if (mine) actions.append(edit);
-
-for (const event of ['pagehide', 'pageshow']) addEventListener(event, () => hideDeleted());
 
 // A key that is held down clicks 30 times in a second.
 tools.addEventListener('keydown', (event) => event.repeat && event.key === 'Enter' && event.preventDefault());

@@ -139,8 +139,6 @@ addEventListener('pagehide', () => {
   if (isOther || !keep(KEPT, state, 'sessionStorage')) keep(KEPT, null, 'sessionStorage');
 });
 
-addEventListener('pageshow', () => hideDeleted());
-
 const [entry] = performance.getEntriesByType('navigation');
 const isBack = entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward';
 const kept = isBack ? JSON.parse(recall(KEPT, 'sessionStorage') ?? 'null') : null;

@@ -80,6 +80,7 @@ export function hideDeleted(before = []) {
   }
   return [...own];
 }
+for (const event of ['pagehide', 'pageshow']) addEventListener(event, () => hideDeleted());
 
 /**
  * Calls back after another page has changed what is kept, once for many changes.
