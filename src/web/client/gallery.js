@@ -1,7 +1,8 @@
 // @ts-check
 import { announce, ask, byId, make, say } from './dom.js';
 import { keep, recall } from './kept.js';
-import { hideDeleted } from './mine.js';
+// Hides what is deleted.
+import './mine.js';
 import { fetchPage, REPLACED } from './page-parts.js';
 import './results.js';
 import { popUp, shareRow } from './share.js';
@@ -132,8 +133,7 @@ document.addEventListener(REPLACED, () => {
 });
 
 addEventListener('pagehide', () => {
-  const own = hideDeleted();
-  const state = JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML, own });
+  const state = JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML });
   const isOther = results.ariaBusy || results.querySelector('.banner');
   // If they are not those of the URL, or too much to keep, a returning visitor starts with the first pictures.
   if (isOther || !keep(KEPT, state, 'sessionStorage')) keep(KEPT, null, 'sessionStorage');
@@ -146,7 +146,6 @@ const isKept = kept?.url === location.href;
 if (isKept) {
   const page = new DOMParser().parseFromString(kept.html, 'text/html');
   results.replaceChildren(...page.body.childNodes);
-  hideDeleted(kept.own);
 }
 setRatios();
 // The rows have their heights only now.

@@ -19,6 +19,8 @@ import { keep, keysWith, recall } from './kept.js';
 // Each entry has a key of its own. Of one list for all, two pages that write at once keep only what one has written.
 const PICTURES = 'picpool:mine:';
 const ALBUMS = 'picpool:albums:';
+/** Marks tiles of pictures that were kept here. */
+const OWN = 'data-own';
 
 for (const prefix of [PICTURES, ALBUMS]) splitList(prefix);
 
@@ -63,24 +65,18 @@ export function findAlbum(id) {
   return parsed(recall(ALBUMS + id));
 }
 
-/** IDs of pictures that were kept here while this page was shown. @type {Set<string>} */
-const own = new Set();
-
 /**
  * Hides tiles of own pictures that are deleted, or will be, of which the server cannot tell a page that stays or comes
- * back. Returns the IDs of the own ones.
- * @param {readonly string[]} [before] IDs of those that were own ones when a page that comes back was left
+ * back.
  */
-export function hideDeleted(before = []) {
-  for (const id of [...before, ...readMine().map(({ id }) => id)]) own.add(id);
+export function hideDeleted() {
   for (const tile of document.querySelectorAll('a:is(.tile, .shot)')) {
-    const id = tile.getAttribute('href')?.slice(-12) ?? '';
-    const mine = own.has(id) && findMine(id);
-    tile.parentElement?.toggleAttribute('hidden', mine === null || (mine && mine.deleting !== undefined));
+    const mine = findMine(tile.getAttribute('href')?.slice(-12));
+    const isOwn = tile.toggleAttribute(OWN, mine !== null || tile.hasAttribute(OWN));
+    tile.parentElement?.toggleAttribute('hidden', isOwn && (mine === null || mine.deleting !== undefined));
   }
-  return [...own];
 }
-for (const event of ['pagehide', 'pageshow']) addEventListener(event, () => hideDeleted());
+for (const event of ['pagehide', 'pageshow']) addEventListener(event, hideDeleted);
 
 /**
  * Calls back after another page has changed what is kept, once for many changes.
@@ -196,7 +192,7 @@ export function changeMine(id, change) {
 }
 
 export function forgetMine() {
-  own.clear();
+  for (const tile of document.querySelectorAll(`[${OWN}]`)) tile.removeAttribute(OWN);
   for (const key of [...keysWith(PICTURES), ...keysWith(ALBUMS)]) keep(key, null);
 }
 
