@@ -227,15 +227,13 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
     desk.page('/reports', (visit) => showCases(at, visit)),
     desk.act('/reports', async (visit, body) => {
       const subject = body.get('subject') ?? '';
-      const [kind, id = ''] = subject.split(' ');
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
       const last = body.get('last') ?? undefined;
       const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
       // Somebody else may have decided meanwhile, and otherwise.
       await decide(at, { subject, verdict, last, by: visit.by }, reasons).catch(async (error: unknown) => {
         ignoreGone(error);
-        const isThere = (await at.find(kind, id)) !== null;
-        if (isThere === (verdict === 'delete')) throw superseded();
+        if (![undefined, verdict].includes(await at.cases.lastVerdict(subject))) throw superseded();
       });
       return '/reports';
     }),
