@@ -173,13 +173,8 @@ export function createCases(options: CasesOptions) {
         if (receipts.length === 0) throw unknown();
         await carryOut(pictures);
         demandHeld();
-        await audit.act({
-          what: DECIDE,
-          subject,
-          ...by,
-          why: reports[0]?.reason,
-          details: { verdict, receipts },
-        });
+        const why = reports[0]?.reason;
+        await audit.act({ what: DECIDE, subject, ...by, why, details: { verdict, receipts } });
       }, 'report decisions'),
   };
 }
