@@ -137,7 +137,7 @@ test('a page says that another moderator was faster, and has decided otherwise',
       const subject = `image ${image.id}`;
       await report({ image: image.id, reason: 'spam' }, '192.0.2.60');
       await decide({ subject, verdict: first });
-      // What is deleted by its owner is no verdict.
+      // Its owner may delete it as well.
       if (verdict === first)
         await server.send(`/api/delete/${image.id}?token=${image.delete_token}`, { method: 'DELETE' });
       const answer = await decide({ subject, verdict });

@@ -79,7 +79,7 @@ takeChosen();
 form.addEventListener('change', ({ target }) => target !== input && waiting.length > 0 && take([]));
 form.addEventListener('submit', (event) => event.preventDefault());
 
-/** @param {string} text the address of what the server is to fetch @returns {File[]} none if it is no address */
+/** Returns what the server is to fetch, if that is an address. @param {string} text @returns {File[]} */
 function linked(text) {
   const isLink = form.dataset.fromUrl !== undefined && /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
   return isLink ? [new LinkedFile(text)] : [];
