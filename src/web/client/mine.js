@@ -76,7 +76,7 @@ export function hideDeleted() {
     tile.parentElement?.toggleAttribute('hidden', isOwn && (mine === null || mine.deleting !== undefined));
   }
 }
-for (const event of ['pagehide', 'pageshow']) addEventListener(event, hideDeleted);
+addEventListener('pageshow', hideDeleted);
 
 /**
  * Calls back after another page has changed what is kept, once for many changes.

@@ -174,7 +174,8 @@ function finishOthers() {
 }
 
 addEventListener('pagehide', () => {
-  // The list keeps them until the server has confirmed it.
+  // The list keeps them until the server has confirmed it. This listener must be the first: requests that are broken off
+  // are heard of after one, and would bring their pictures back.
   const images = [...begun.values(), ...closeDue()];
   begun.clear();
   for (const image of images) {
