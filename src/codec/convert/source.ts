@@ -58,6 +58,8 @@ const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
 /** Samples whose range libvips knows, by themselves or with their colours. Of others, grey from 0 to 1 would be black. */
 const RANGED = ['uchar', 'ushort', 'float scrgb', 'float lab', 'float xyz', 'short labs'];
+/** Samples of measurements, such as heights and scans of bodies: shown from the lowest to the highest. */
+const MEASURED = ['char', 'short', 'int', 'uint'];
 const RANGE_REFUSED =
   'The samples of the TIFF file are fractions, signed, or of 32 bits, and their range is unknown; save it with 8 or 16 bits.';
 
@@ -110,7 +112,8 @@ export async function openSource(
   });
   const isHeic = header.format === 'heif' && header.compression === 'hevc';
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
-  if (!RANGED.includes(header.depth) && !RANGED.includes(`${header.depth} ${header.space}`))
+  const isRanged = RANGED.includes(header.depth) || RANGED.includes(`${header.depth} ${header.space}`);
+  if (!isRanged && (header.channels > 1 || !MEASURED.includes(header.depth)))
     throw new AppError('undecodable_image', RANGE_REFUSED);
 
   const { width, height, pages = 1 } = header;
@@ -127,6 +130,7 @@ export async function openSource(
     if (animation && apng?.hidesStill && apng.complete && frames === 1)
       return firstAsPng(animation, header, sharp);
     if (isHeic) return heicAsPng(path, header, cicp);
+    if (!isRanged) return fullRange(input, header, sharp);
     if (decoded?.isOpaque && header.hasAlpha)
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
     return recoloured(input, header, { ...heif, cicp }, sharp);
@@ -160,6 +164,22 @@ export function openUpright(
 ): Sharp {
   const opened = sharp(input, { ...INPUT, animated });
   return moves && frames > 1 ? opened : opened.autoOrient();
+}
+
+/** Returns grey samples as a PNG that is black where they are lowest, and white where they are highest. */
+async function fullRange(
+  input: string | Buffer,
+  { space }: Metadata,
+  sharp: SharpConstructor,
+): Promise<Buffer> {
+  const opened = sharp(input, INPUT);
+  const { min = 0, max = 0 } = (await opened.stats()).channels[0] ?? {};
+  const factor = (space === 'grey16' ? 65_535 : 255) / (max - min || 1);
+  const drawn = opened
+    .autoOrient()
+    .linear(factor, -min * factor)
+    .toColourspace(space);
+  return drawn.keepXmp().png({ compressionLevel: 0 }).toBuffer();
 }
 
 async function isFlat(
