@@ -7,7 +7,7 @@ import { decodeBmp, iconAsPng } from '../decoders/bmp.ts';
 import { orNothing } from '../decoders/bytes.ts';
 import { heicAsPng } from '../decoders/heic.ts';
 import { parseHeif, readHeifParts } from '../decoders/heif-boxes.ts';
-import { type Parts, readJpegParts } from '../decoders/jpeg-parts.ts';
+import { type Parts, readJpegParts, withEnd } from '../decoders/jpeg-parts.ts';
 import { decodeJxl } from '../decoders/jxl.ts';
 import { writePng } from '../decoders/png.ts';
 import { readChunks } from '../decoders/png-chunks.ts';
@@ -81,6 +81,13 @@ const DECODERS = new Map<Header['kind'], Decode>([
       return { ...(still && { still }), tells: orNothing(() => hasTexts(file)) === true, animation: null };
     },
   ],
+  [
+    'jpeg',
+    async (file, limits, sharp) => {
+      const still = await withEnd(file, limits, sharp);
+      return { ...(still && { still }), animation: null };
+    },
+  ],
   ['jxl', decodeJxl],
   ['png', (file) => ({ ...readChunks(file), apng: parseApng(file), animation: null })],
   ['tiff', decodeTiff],
@@ -138,7 +145,7 @@ export async function openSource(
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
   // Of what is behind a picture, a video has a warning of its own.
-  const tells = decoded?.tells || jpeg?.tells || (jpeg?.trails && !video);
+  const tells = decoded?.tells || jpeg?.tells || (jpeg?.trails && !video && !decoded?.still);
   return {
     kind,
     bytes: (await stat(path)).size,

@@ -1,5 +1,9 @@
+import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import { integersOf, readHead } from './bytes.ts';
+import { checkLimits } from '../convert/limits.ts';
+import { INPUT, type SharpConstructor } from '../convert/sharp.ts';
+import type { InputLimits } from '../workers/protocol.ts';
+import { damaged, integersOf, readHead } from './bytes.ts';
 
 /** What a file contains besides its picture. */
 export interface Parts {
@@ -24,6 +28,10 @@ const KNOWN =
 /** More than the line break or the few bytes of padding that programs add after the end of a picture. */
 const TAIL_BYTES = 32;
 
+const END = Buffer.from('ffd9', 'hex');
+/** Codes of other pixels than those that decoders make up where some are missing. */
+const OTHER_CODES = Buffer.alloc(64, 0x5a);
+
 const XMP = 'http://ns.adobe.com/xap/1.0/\0';
 const ISO_GAIN_MAP = 'urn:iso:std:iso:ts:21496:-1';
 const GAIN_MAP = /hdr-gain-map|hdrgainmap|urn:iso:std:iso:ts:21496/;
@@ -42,10 +50,34 @@ function announcesGainMap({ marker, data }: Segment): boolean {
   );
 }
 
+/**
+ * Returns a file that lacks only its end mark, as some cameras write them, with it; `null` if it has one.
+ * @throws {AppError} `image_limit`; anything else if pixels are missing, so that what follows is drawn in their place.
+ */
+export async function withEnd(
+  file: Buffer,
+  limits: InputLimits,
+  sharp: SharpConstructor,
+): Promise<Buffer | null> {
+  const scanAt = segments(file).reduce((_, { at, data }) => at + data.length, 2);
+  if (file.includes(END, scanAt)) return null;
+  // Half of the mark may be there.
+  const codes = file.at(-1) === END[0] ? file.subarray(0, -1) : file;
+  const ended = Buffer.concat([codes, END]);
+  const { width, height } = await sharp(ended, INPUT).metadata();
+  checkLimits({ width, height, frames: 1 }, limits);
+  const drawn = async (picture: Buffer) => {
+    const pixels = await sharp(picture, INPUT).raw().toBuffer();
+    return createHash('sha256').update(pixels).digest('hex');
+  };
+  if ((await drawn(ended)) !== (await drawn(Buffer.concat([codes, OTHER_CODES, END])))) throw damaged();
+  return ended;
+}
+
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
   const tail = await readHead(path, TAIL_BYTES, Math.max(0, (await stat(path)).size - TAIL_BYTES));
-  const trails = !tail.includes('ffd9', 0, 'hex') && tail.some((byte) => byte !== tail[0]);
+  const trails = !tail.includes(END) && tail.some((byte) => byte !== tail[0]);
   const parts: Parts = { gainMap: false, pictures: 1, tells: false, trails };
   for (const segment of segments(await readHead(path, HEAD_BYTES))) {
     const { marker, at, data } = segment;
