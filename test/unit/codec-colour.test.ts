@@ -123,3 +123,21 @@ test('AVIF whose colours are multiplied by its mask keeps them at soft edges', a
     expect(original.kept).toBe(false);
   }
 });
+
+test('a mask of AVIF is turned with its picture, even if only the picture says so', async () => {
+  const size = { width: 32, height: 64, channels: 4 } as const;
+  const opaque = { input: { create: { ...size, background: 'red' } }, left: 0, top: 0 };
+  const clear = { r: 0, g: 0, b: 0, alpha: 0 };
+  const left = sharp({ create: { ...size, width: 64, background: clear } }).composite([opaque]);
+  const file = await sharp(await left.png().toBuffer())
+    .withExif({ IFD0: { Artist: 'Somebody' } })
+    .avif()
+    .toBuffer();
+  // The depths of the picture become a turn to the left, which may be as long.
+  const depths = file.indexOf('pixi');
+  file.write('irot\x01', depths, 'latin1');
+  const { bytes } = await bench.convert(file, { format: 'png', stripExif: false });
+  const shown = await sharp(bytes).extractChannel(3).resize(2, 2, { kernel: 'nearest' }).raw().toBuffer();
+  expect([...shown]).toEqual([0, 0, 255, 255]);
+  expect((await sharp(bytes).metadata()).exif?.includes('Somebody')).toBe(true);
+});

@@ -14,6 +14,7 @@ import { readChunks } from '../decoders/png-chunks.ts';
 import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
+import { withTurnedMask } from '../kept/avif.ts';
 import { hasTexts, withClearing } from '../kept/gif.ts';
 import { isLossless } from '../kept/webp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
@@ -133,14 +134,16 @@ export async function openSource(
   const moves = kind === 'gif' || kind === 'webp' || animation !== null;
   const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
-  const redrawn = await decoding(kind, () => {
+  const redrawn = await decoding(kind, async () => {
     if (animation && apng?.hidesStill && apng.complete && frames === 1)
       return firstAsPng(animation, header, sharp);
     if (isHeic) return heicAsPng(path, header, cicp);
     if (!isRanged) return fullRange(input, header, sharp);
     if (decoded?.isOpaque && header.hasAlpha)
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
-    return recoloured(input, header, { ...heif, cicp }, sharp);
+    const masked = heif && header.hasAlpha && !decoded ? await readFile(path) : null;
+    const turned = masked && orNothing(() => withTurnedMask(masked, heif?.premultiplied === true));
+    return recoloured(turned ?? input, header, { ...heif, cicp, rewritten: turned !== null }, sharp);
   });
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
