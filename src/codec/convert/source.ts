@@ -137,7 +137,7 @@ export async function openSource(
   const redrawn = await decoding(kind, async () => {
     if (animation && apng?.hidesStill && apng.complete && frames === 1)
       return firstAsPng(animation, header, sharp);
-    if (isHeic) return heicAsPng(path, header, cicp);
+    if (isHeic) return heicAsPng(path, header, { ...heif, cicp });
     if (!isRanged) return fullRange(input, header, sharp);
     if (decoded?.isOpaque && header.hasAlpha)
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
