@@ -15,8 +15,8 @@ import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
 import { withTurnedMask } from '../kept/avif.ts';
-import { hasTexts, withClearing } from '../kept/gif.ts';
-import { isLossless } from '../kept/webp.ts';
+import { tellsMore, withClearing } from '../kept/gif.ts';
+import { isLossless, toldIn } from '../kept/webp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import type { Animation, Decoded } from './animation.ts';
 import { countFrames } from './frames.ts';
@@ -79,7 +79,7 @@ const DECODERS = new Map<Header['kind'], Decode>([
     'gif',
     (file, { maxFrames }) => {
       const still = orNothing(() => withClearing(file, maxFrames));
-      return { ...(still && { still }), tells: orNothing(() => hasTexts(file)) === true, animation: null };
+      return { ...(still && { still }), tells: orNothing(() => tellsMore(file)) === true, animation: null };
     },
   ],
   [
@@ -94,7 +94,11 @@ const DECODERS = new Map<Header['kind'], Decode>([
   ['tiff', decodeTiff],
   [
     'webp',
-    (file) => ({ ...(orNothing(() => isLossless(file)) && { packed: file.length }), animation: null }),
+    (file) => {
+      const told = orNothing(() => toldIn(file));
+      const isPacked = orNothing(() => isLossless(file));
+      return { ...(told && { told }), ...(isPacked && { packed: file.length }), animation: null };
+    },
   ],
 ]);
 

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { checkLimits } from '../convert/limits.ts';
 import { INPUT, type SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import { damaged, integersOf, readHead } from './bytes.ts';
+import { damaged, integersOf, readHead, saysMore, TAIL_BYTES } from './bytes.ts';
 
 /** What a file contains besides its picture. */
 export interface Parts {
@@ -25,9 +25,6 @@ const OTHER_BYTES = 4096;
 /** Segments that say how to show the picture, that sharp reads, or that have warnings of their own. */
 const KNOWN =
   /^(JFIF\0|Exif\0|http:\/\/ns\.|ICC_PROFILE\0|MPF\0|urn:iso:std:iso:ts|JP|Photoshop |Adobe|Ducky)/;
-/** More than the line break or the few bytes of padding that programs add after the end of a picture. */
-const TAIL_BYTES = 32;
-
 const END = Buffer.from('ffd9', 'hex');
 /** Codes of other pixels than those that decoders make up where some are missing. */
 const OTHER_CODES = Buffer.alloc(64, 0x5a);
@@ -77,7 +74,7 @@ export async function withEnd(
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
   const tail = await readHead(path, TAIL_BYTES, Math.max(0, (await stat(path)).size - TAIL_BYTES));
-  const trails = !tail.includes(END) && tail.some((byte) => byte !== tail[0]);
+  const trails = !tail.includes(END) && saysMore(tail);
   const parts: Parts = { gainMap: false, pictures: 1, tells: false, trails };
   for (const segment of segments(await readHead(path, HEAD_BYTES))) {
     const { marker, at, data } = segment;

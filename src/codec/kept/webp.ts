@@ -74,6 +74,14 @@ export function isLossless(file: Buffer): boolean {
   return first?.type === 'VP8L';
 }
 
+/** Returns EXIF and XMP, which libwebp reads only if the head announces them. Throws a `RangeError` if a chunk does not end. */
+export function toldIn(file: Buffer): { exif?: Buffer; xmp?: Buffer } {
+  const told = new Map([...chunksIn(file.subarray(12))].map(({ type, data }) => [type, data]));
+  const [exif, xmp] = [told.get('EXIF'), told.get('XMP ')];
+  // Copies, so that the file does not stay in memory with them.
+  return { ...(exif && { exif: Buffer.from(exif) }), ...(xmp && { xmp: Buffer.from(xmp) }) };
+}
+
 function sidesAt(data: Buffer, at: number): Sides {
   return [data.readUIntLE(at, 3) + 1, data.readUIntLE(at + 3, 3) + 1];
 }
