@@ -14,7 +14,7 @@ import { readChunks } from '../decoders/png-chunks.ts';
 import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
-import { withTurnedMask } from '../kept/avif.ts';
+import { isNarrowGrey, withTurnedMask } from '../kept/avif.ts';
 import { tellsMore, withClearing } from '../kept/gif.ts';
 import { isLossless, toldIn } from '../kept/webp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
@@ -145,9 +145,14 @@ export async function openSource(
     if (!isRanged) return fullRange(input, header, sharp);
     if (decoded?.isOpaque && header.hasAlpha)
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
-    const masked = heif && header.hasAlpha && !decoded ? await readFile(path) : null;
-    const turned = masked && orNothing(() => withTurnedMask(masked, heif?.premultiplied === true));
-    return recoloured(turned ?? input, header, { ...heif, cicp, rewritten: turned !== null }, sharp);
+    if (heif && !decoded && (header.hasAlpha || heif.narrowGrey === null)) {
+      const file = await readFile(path);
+      const turned = orNothing(() => withTurnedMask(file, heif.premultiplied));
+      const narrowGrey = heif.narrowGrey ?? orNothing(() => isNarrowGrey(file));
+      const parts = { ...heif, cicp, narrowGrey, rewritten: turned !== null };
+      return recoloured(turned ?? input, header, parts, sharp);
+    }
+    return recoloured(input, header, { ...heif, cicp }, sharp);
   });
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');

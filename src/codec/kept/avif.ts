@@ -63,6 +63,12 @@ export function withTurnedMask(file: Buffer, premultiplied: boolean): Buffer | n
   return avifOf([picture, { ...mask, properties: [...mask.properties, ...turning] }], premultiplied);
 }
 
+/** Reports whether the only picture of a file is `narrowGrey` according to its own data. */
+export function isNarrowGrey(file: Buffer): boolean {
+  const units = unitsIn(picturesIn(boxIn(file, 'meta').subarray(4), file)?.picture.data ?? Buffer.alloc(0));
+  return units !== null && headOf(units[0])?.isNarrowGrey === true;
+}
+
 /** Returns the items of a file with one picture in AV1 and, at most, its mask. */
 function picturesIn(meta: Buffer, file: Buffer) {
   const pitm = boxIn(meta, 'pitm');
@@ -121,7 +127,7 @@ function itemsIn(meta: Buffer, file: Buffer, types: Map<number, string>): Item[]
 function bareItem({ id, type, data, properties }: Item, isMask: boolean): Item | null {
   const units = unitsIn(data);
   const head = units && headOf(units[0]);
-  if (type !== 'av01' || !head) return null;
+  if (type !== 'av01' || !head || head.isProfessional) return null;
   // Browsers refuse a picture of which these say something else than its units.
   const kept: Box[] = [
     { type: 'av1C', body: head.configuration },
@@ -192,9 +198,13 @@ interface Head {
   /** The bodies of `av1C` and `pixi`. */
   configuration: Buffer;
   depths: Buffer;
+  /** Of what others have, these are not told. */
+  isProfessional: boolean;
+  /** Whether it has no chroma, and its numbers leave out both ends of the range. */
+  isNarrowGrey: boolean;
 }
 
-/** Reads the sequence header of a still picture (section 5.5.1). Returns `null` for any other, and for the professional profile. */
+/** Reads the sequence header of a still picture (section 5.5.1). Returns `null` for any other. */
 function headOf(unit: Buffer): Head | null {
   // A short unit: its head has two bytes.
   if (unit.readUInt8(1) > 127) return null;
@@ -205,17 +215,22 @@ function headOf(unit: Buffer): Head | null {
     return value;
   };
   const profile = bits(3);
-  if (bits(2) !== 3 || profile > 1) return null;
+  if (bits(2) !== 3) return null;
   const level = bits(5);
   const lengths = [bits(4) + 1, bits(4) + 1] as const;
   const sides = [bits(lengths[0]) + 1, bits(lengths[1]) + 1] as const;
   bits(6);
   const isDeep = bits(1);
-  const isGrey = profile === 0 ? bits(1) : 0;
+  const isProfessional = profile > 1;
+  if (isProfessional && isDeep) bits(1);
+  const isGrey = profile === 1 ? 0 : bits(1);
+  // Codes of the colours.
+  if (bits(1)) bits(24);
+  const isNarrowGrey = isGrey === 1 && bits(1) === 0;
   const shape = (isDeep << 6) | (isGrey << 4) | (profile === 0 ? 0x0c : 0);
   const depths = new Array(isGrey ? 1 : 3).fill(isDeep ? 10 : 8);
   return {
-    sides,
+    ...{ sides, isProfessional, isNarrowGrey },
     configuration: Buffer.from([0x81, (profile << 5) | level, shape, 0]),
     depths: Buffer.from([0, 0, 0, 0, depths.length, ...depths]),
   };
