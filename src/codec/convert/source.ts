@@ -16,7 +16,7 @@ import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
 import { isNarrowGrey, withTurnedMask } from '../kept/avif.ts';
 import { tellsMore, withClearing } from '../kept/gif.ts';
-import { isLossless, toldIn } from '../kept/webp.ts';
+import { readWebp } from '../kept/webp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import type { Animation, Decoded } from './animation.ts';
 import { countFrames } from './frames.ts';
@@ -82,24 +82,11 @@ const DECODERS = new Map<Header['kind'], Decode>([
       return { ...(still && { still }), tells: orNothing(() => tellsMore(file)) === true, animation: null };
     },
   ],
-  [
-    'jpeg',
-    async (file, limits, sharp) => {
-      const still = await withEnd(file, limits, sharp);
-      return { ...(still && { still }), animation: null };
-    },
-  ],
+  ['jpeg', withEnd],
   ['jxl', decodeJxl],
   ['png', (file) => ({ ...readChunks(file), apng: parseApng(file), animation: null })],
   ['tiff', decodeTiff],
-  [
-    'webp',
-    (file) => {
-      const told = orNothing(() => toldIn(file));
-      const isPacked = orNothing(() => isLossless(file));
-      return { ...(told && { told }), ...(isPacked && { packed: file.length }), animation: null };
-    },
-  ],
+  ['webp', readWebp],
 ]);
 
 /**

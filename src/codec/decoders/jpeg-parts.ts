@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
+import type { Decoded } from '../convert/animation.ts';
 import { checkLimits } from '../convert/limits.ts';
 import { INPUT, type SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
@@ -48,16 +49,12 @@ function announcesGainMap({ marker, data }: Segment): boolean {
 }
 
 /**
- * Returns a file that lacks only its end mark, as some cameras write them, with it; `null` if it has one.
+ * Returns a file that lacks only its end mark, as some cameras write them, with it. Leaves all others to libjpeg, without `still`.
  * @throws {AppError} `image_limit`; anything else if pixels are missing, so that what follows is drawn in their place.
  */
-export async function withEnd(
-  file: Buffer,
-  limits: InputLimits,
-  sharp: SharpConstructor,
-): Promise<Buffer | null> {
+export async function withEnd(file: Buffer, limits: InputLimits, sharp: SharpConstructor): Promise<Decoded> {
   const scanAt = segments(file).reduce((_, { at, data }) => at + data.length, 2);
-  if (file.includes(END, scanAt)) return null;
+  if (file.includes(END, scanAt)) return { animation: null };
   // Half of the mark may be there.
   const codes = file.at(-1) === END[0] ? file.subarray(0, -1) : file;
   const ended = Buffer.concat([codes, END]);
@@ -68,7 +65,7 @@ export async function withEnd(
     return createHash('sha256').update(pixels).digest('hex');
   };
   if ((await drawn(ended)) !== (await drawn(Buffer.concat([codes, OTHER_CODES, END])))) throw damaged();
-  return ended;
+  return { still: ended, animation: null };
 }
 
 /** Reads the segments of a JPEG file. Broken ones count as missing. */

@@ -10,12 +10,7 @@ import { withMetadata } from './png.ts';
 export async function recoloured(
   input: string | Buffer,
   { depth, bitsPerSample, hasAlpha, exif, icc }: Metadata,
-  {
-    cicp,
-    narrowGrey: narrow,
-    premultiplied,
-    rewritten,
-  }: Pick<HeifParts, 'cicp'> & Partial<HeifParts> & { rewritten?: boolean },
+  { cicp = null, narrowGrey: narrow, premultiplied, rewritten }: Partial<HeifParts & { rewritten: boolean }>,
   sharp: SharpConstructor,
 ): Promise<Buffer | null> {
   // If there is also a profile, the codes take precedence.
