@@ -53,7 +53,7 @@ function announcesGainMap({ marker, data }: Segment): boolean {
  * @throws {AppError} `image_limit`; anything else if pixels are missing, so that what follows is drawn in their place.
  */
 export async function withEnd(file: Buffer, limits: InputLimits, sharp: SharpConstructor): Promise<Decoded> {
-  const scanAt = segments(file).reduce((_, { at, data }) => at + data.length, 2);
+  const scanAt = segments(file.subarray(0, HEAD_BYTES)).reduce((_, { at, data }) => at + data.length, 2);
   if (file.includes(END, scanAt)) return { animation: null };
   // Half of the mark may be there.
   const codes = file.at(-1) === END[0] ? file.subarray(0, -1) : file;

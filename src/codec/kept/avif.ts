@@ -7,6 +7,8 @@ import type { Bare } from './trials.ts';
 /** Items that say something about a picture, and are dropped. */
 const METADATA = ['Exif', 'mime'];
 const MOST_ITEMS = 8;
+/** Their positions have 15 bits. */
+const MOST_PROPERTIES = 32_767;
 /** Primaries, transfers and matrices that every viewer shows as sRGB (ITU-T H.273); 2 says nothing. */
 const CODES = [
   [1, 2],
@@ -102,8 +104,8 @@ function itemsIn(meta: Buffer, file: Buffer, types: Map<number, string>): Item[]
     return value;
   };
   const iprp = boxIn(meta, 'iprp');
-  const assigned = [...boxesIn(iprp)].filter(({ type }) => type === 'ipma');
-  const all = [...boxesIn(boxIn(iprp, 'ipco'))];
+  const assigned = [...boxesIn(iprp).filter(({ type }) => type === 'ipma')];
+  const all = [...boxesIn(boxIn(iprp, 'ipco')).take(MOST_PROPERTIES)];
   const count = integer(2);
   if (version > 1 || count !== types.size || count > MOST_ITEMS) return null;
   const items: Item[] = [];
