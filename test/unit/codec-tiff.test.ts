@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { decodeTiff } from '../../src/codec/decoders/tiff.ts';
 import { startCodec } from '../support/codec/codec.ts';
 import { photo } from '../support/images/images.ts';
-import { planarTiff, tiffFile } from '../support/images/tiff-files.ts';
+import { planarTiff, type TiffTags, tiffFile } from '../support/images/tiff-files.ts';
 import { createRandom } from '../support/random.ts';
 import { shared } from '../support/shared.ts';
 
@@ -310,6 +310,23 @@ test('compression that is not read is named, with what to do instead', async () 
   for (const compression of [6, 34_925, 50_000]) {
     picture.writeUInt16LE(compression, at + 8);
     const fault = await bench.convert(picture).catch((error) => error);
+    expect(fault.message).toContain('save it with LZW, or as PNG');
+  }
+});
+
+test('old-style JPEG is read where it is a file of its own, with the whole picture', async () => {
+  const jpeg = await sharp(await photo(40, 30))
+    .jpeg()
+    .toBuffer();
+  const tags = { 256: [40], 257: [30], 258: [8, 8, 8], 259: [6], 262: [6], 277: [3], 278: [30] };
+  const fileWith = (own: TiffTags) => {
+    const file = tiffFile({ ...tags, ...own, 513: [0] }, [jpeg], 273);
+    return tiffFile({ ...tags, ...own, 513: [file.indexOf('ffd8', 0, 'hex')] }, [jpeg], 273);
+  };
+  const { bytes } = await bench.convert(fileWith({}), { format: 'png' });
+  expect(await sharp(bytes).raw().toBuffer()).toEqual(await sharp(jpeg).raw().toBuffer());
+  for (const other of [{ 257: [60] }, { 262: [2] }, { 274: [6] }]) {
+    const fault = await bench.convert(fileWith(other)).catch((error) => error);
     expect(fault.message).toContain('save it with LZW, or as PNG');
   }
 });

@@ -31,6 +31,8 @@ const TAG = {
   extra: 338,
   sampleFormat: 339,
   jpegTables: 347,
+  jpegAt: 513,
+  jpegBytes: 514,
   subsampling: 530,
   icc: 34675,
 } as const;
@@ -55,6 +57,8 @@ const TILES = { spare: 2 ** 24, times: 2 };
 const [GREY, RGB, YCBCR, LAB] = [1, 2, 6, 8];
 /** JPEG and WebP. */
 const LOSSY = [7, 50001];
+/** The first kind of JPEG in TIFF (TIFF 6.0, section 22), which libtiff does not read here. */
+const OLD_JPEG = 6;
 /** What libtiff reads here. Of tiles with any other, such as Zstandard and JPEG 2000, libvips makes a black picture. */
 const READ = [1, 2, 3, 4, 5, 8, 32766, 32771, 32773, 32809, 32909, 32946, 34676, 34677, ...LOSSY];
 const COMPRESSED =
@@ -109,6 +113,9 @@ export async function decodeTiff(
   };
   if (isReduced(values) && (values.has(TAG.others) || others.some(isWhole)))
     throw new AppError('undecodable_image', PREVIEW);
+  const told = TELLING.some((tag) => values.has(tag)) && { told: { exif: file } };
+  const jpeg = one(TAG.compression, 1) === OLD_JPEG && (await jpegIn(file, values, sharp));
+  if (jpeg) return { ...only, ...told, still: jpeg };
   if (!READ.includes(one(TAG.compression, 1))) throw new AppError('undecodable_image', COMPRESSED);
   const layout = layoutOf(values);
   // libtiff corrects sizes that are missing or too small.
@@ -119,11 +126,23 @@ export async function decodeTiff(
       : declared.reduce((a, b) => a + b, 0) || file.length;
   return {
     ...only,
-    ...(TELLING.some((tag) => values.has(tag)) && { told: { exif: file } }),
+    ...told,
     ...(!LOSSY.includes(one(TAG.compression, 1)) && { packed }),
     isOpaque: one(TAG.extra, SEPARATE) === UNDESCRIBED,
     ...(layout && { still: writePng({ ...(await draw(file, layout, values, limits, sharp)), level: 1 }) }),
   };
+}
+
+/** Returns the JPEG file with the whole picture that many files in the old way have, or `null`. */
+async function jpegIn(file: Buffer, values: Entries, sharp: SharpConstructor): Promise<Buffer | null> {
+  const one = (tag: number, missing: number) => values.get(tag)?.[0] ?? missing;
+  const at = one(TAG.jpegAt, file.length);
+  const jpeg = file.subarray(at, at + one(TAG.jpegBytes, file.length));
+  // Without marks of its own, its colours count as YCbCr.
+  const isUsual = [GREY, YCBCR].includes(one(TAG.photometric, YCBCR)) && one(TAG.turned, 1) === 1;
+  if (!isUsual || jpeg.indexOf('ffd8', 0, 'hex') !== 0) return null;
+  const { width, height } = await sharp(jpeg, INPUT).metadata();
+  return width === one(TAG.width, 0) && height === one(TAG.height, 0) ? jpeg : null;
 }
 
 /** Returns the places of the directories, in BigTIFF as well. Stops where they repeat or the file ends. */
