@@ -82,7 +82,6 @@ const DECODERS = new Map<Header['kind'], Decode>([
       return { ...(still && { still }), tells: orNothing(() => tellsMore(file)) === true, animation: null };
     },
   ],
-  ['jpeg', withEnd],
   ['jxl', decodeJxl],
   ['png', (file) => ({ ...readChunks(file), apng: parseApng(file), animation: null })],
   ['tiff', decodeTiff],
@@ -125,7 +124,9 @@ export async function openSource(
   const moves = kind === 'gif' || kind === 'webp' || animation !== null;
   const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
+  const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const redrawn = await decoding(kind, async () => {
+    if (jpeg) return jpeg.ends ? null : withEnd(path, header, sharp);
     if (animation && apng?.hidesStill && apng.complete && frames === 1)
       return firstAsPng(animation, header, sharp);
     if (isHeic) return heicAsPng(path, header, { ...heif, cicp });
@@ -141,10 +142,9 @@ export async function openSource(
     }
     return recoloured(input, header, { ...heif, cicp }, sharp);
   });
-  const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
   // Of what is behind a picture, a video has a warning of its own.
-  const tells = decoded?.tells || jpeg?.tells || (jpeg?.trails && !video && !decoded?.still);
+  const tells = decoded?.tells || jpeg?.tells || (jpeg?.trails && !video && !redrawn);
   return {
     kind,
     bytes: (await stat(path)).size,
