@@ -138,6 +138,7 @@ describe('no loss is silent', () => {
       segment(0xe3, 'Meta\0\0II*\0'),
       segment(0xe1, 'FLIR\0'),
       behind('MotionPhoto_Data'.repeat(4)),
+      Buffer.concat([plain.subarray(0, -2), Buffer.from('Without an end mark.'.repeat(4))]),
     ];
     for (const file of telling) {
       expect((await bench.convert(file)).removed).toEqual(['metadata']);
