@@ -111,7 +111,7 @@ export async function openSource(
   const isHeic = header.format === 'heif' && header.compression === 'hevc';
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
   const isRanged = RANGED.includes(header.depth) || RANGED.includes(`${header.depth} ${header.space}`);
-  if (!isRanged && (header.channels > 1 || !MEASURED.includes(header.depth)))
+  if (!isRanged && (header.channels > 1 || !MEASURED.includes(header.depth) || !decoded?.isMeasured))
     throw new AppError('undecodable_image', RANGE_REFUSED);
 
   const { width, height, pages = 1 } = header;

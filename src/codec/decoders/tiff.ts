@@ -31,10 +31,10 @@ const TAG = {
   extra: 338,
   sampleFormat: 339,
   jpegTables: 347,
-  jpegAt: 513,
-  jpegBytes: 514,
   subsampling: 530,
   icc: 34675,
+  /** Of GDAL: the number of places that were not measured. */
+  missing: 42113,
 } as const;
 const TAGS = new Set<number>(Object.values(TAG));
 /** What each plane has as the whole picture does. */
@@ -43,8 +43,8 @@ const PASSED_ON: readonly number[] = [TAG.compression, TAG.bitOrder, TAG.predict
 const TELLING = [270, 271, 272, 306, 315, 316, 33432, 34665, 34853];
 /** Colours, alpha and one more. Pictures have no others. */
 const MOST_SAMPLES = 5;
-/** Bytes of a value by type: unsigned integers, bytes that TIFF leaves undefined, and places of directories. */
-const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1, 13: 4 };
+/** Bytes of a value by type: unsigned integers, texts, bytes that TIFF leaves undefined, and places of directories. */
+const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 2: 1, 3: 2, 4: 4, 7: 1, 13: 4 };
 const LONG = 4;
 const MOST_ENTRIES = 1000;
 /** libtiff takes ten seconds to count 200,000. */
@@ -57,8 +57,6 @@ const TILES = { spare: 2 ** 24, times: 2 };
 const [GREY, RGB, YCBCR, LAB] = [1, 2, 6, 8];
 /** JPEG and WebP. */
 const LOSSY = [7, 50001];
-/** The first kind of JPEG in TIFF (TIFF 6.0, section 22), which libtiff does not read here. */
-const OLD_JPEG = 6;
 /** What libtiff reads here. Of tiles with any other, such as Zstandard and JPEG 2000, libvips makes a black picture. */
 const READ = [1, 2, 3, 4, 5, 8, 32766, 32771, 32773, 32809, 32909, 32946, 34676, 34677, ...LOSSY];
 const COMPRESSED =
@@ -113,9 +111,6 @@ export async function decodeTiff(
   };
   if (isReduced(values) && (values.has(TAG.others) || others.some(isWhole)))
     throw new AppError('undecodable_image', PREVIEW);
-  const told = TELLING.some((tag) => values.has(tag)) && { told: { exif: file } };
-  const jpeg = one(TAG.compression, 1) === OLD_JPEG && (await jpegIn(file, values, sharp));
-  if (jpeg) return { ...only, ...told, still: jpeg };
   if (!READ.includes(one(TAG.compression, 1))) throw new AppError('undecodable_image', COMPRESSED);
   const layout = layoutOf(values);
   // libtiff corrects sizes that are missing or too small.
@@ -126,23 +121,12 @@ export async function decodeTiff(
       : declared.reduce((a, b) => a + b, 0) || file.length;
   return {
     ...only,
-    ...told,
+    ...(TELLING.some((tag) => values.has(tag)) && { told: { exif: file } }),
     ...(!LOSSY.includes(one(TAG.compression, 1)) && { packed }),
+    isMeasured: one(TAG.photometric, -1) === GREY && !values.has(TAG.missing),
     isOpaque: one(TAG.extra, SEPARATE) === UNDESCRIBED,
     ...(layout && { still: writePng({ ...(await draw(file, layout, values, limits, sharp)), level: 1 }) }),
   };
-}
-
-/** Returns the JPEG file with the whole picture that many files in the old way have, or `null`. */
-async function jpegIn(file: Buffer, values: Entries, sharp: SharpConstructor): Promise<Buffer | null> {
-  const one = (tag: number, missing: number) => values.get(tag)?.[0] ?? missing;
-  const at = one(TAG.jpegAt, file.length);
-  const jpeg = file.subarray(at, at + one(TAG.jpegBytes, file.length));
-  // Without marks of its own, its colours count as YCbCr.
-  const isUsual = [GREY, YCBCR].includes(one(TAG.photometric, YCBCR)) && one(TAG.turned, 1) === 1;
-  if (!isUsual || jpeg.indexOf('ffd8', 0, 'hex') !== 0) return null;
-  const { width, height } = await sharp(jpeg, INPUT).metadata();
-  return width === one(TAG.width, 0) && height === one(TAG.height, 0) ? jpeg : null;
 }
 
 /** Returns the places of the directories, in BigTIFF as well. Stops where they repeat or the file ends. */
