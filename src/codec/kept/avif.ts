@@ -7,8 +7,6 @@ import type { Bare } from './trials.ts';
 /** Items that say something about a picture, and are dropped. */
 const METADATA = ['Exif', 'mime'];
 const MOST_ITEMS = 8;
-/** Their positions have 15 bits. */
-const MOST_PROPERTIES = 32_767;
 /** Primaries, transfers and matrices that every viewer shows as sRGB (ITU-T H.273); 2 says nothing. */
 const CODES = [
   [1, 2],
@@ -104,8 +102,8 @@ function itemsIn(meta: Buffer, file: Buffer, types: Map<number, string>): Item[]
     return value;
   };
   const iprp = boxIn(meta, 'iprp');
-  const assigned = [...boxesIn(iprp).filter(({ type }) => type === 'ipma')];
-  const all = [...boxesIn(boxIn(iprp, 'ipco')).take(MOST_PROPERTIES)];
+  const assigned = [...boxesIn(iprp)].filter(({ type }) => type === 'ipma');
+  const all = [...boxesIn(boxIn(iprp, 'ipco'))];
   const count = integer(2);
   if (version > 1 || count !== types.size || count > MOST_ITEMS) return null;
   const items: Item[] = [];
@@ -129,7 +127,7 @@ function itemsIn(meta: Buffer, file: Buffer, types: Map<number, string>): Item[]
 function bareItem({ id, type, data, properties }: Item, isMask: boolean): Item | null {
   const units = unitsIn(data);
   const head = units && headOf(units[0]);
-  if (type !== 'av01' || !head || head.isProfessional) return null;
+  if (type !== 'av01' || !head) return null;
   // Browsers refuse a picture of which these say something else than its units.
   const kept: Box[] = [
     { type: 'av1C', body: head.configuration },
@@ -200,13 +198,11 @@ interface Head {
   /** The bodies of `av1C` and `pixi`. */
   configuration: Buffer;
   depths: Buffer;
-  /** Of what others have, these are not told. */
-  isProfessional: boolean;
   /** Whether it has no chroma, and its numbers leave out both ends of the range. */
   isNarrowGrey: boolean;
 }
 
-/** Reads the sequence header of a still picture (section 5.5.1). Returns `null` for any other. */
+/** Reads the sequence header of a still picture (section 5.5.1). Returns `null` for any other, and for the professional profile. */
 function headOf(unit: Buffer): Head | null {
   // A short unit: its head has two bytes.
   if (unit.readUInt8(1) > 127) return null;
@@ -217,22 +213,21 @@ function headOf(unit: Buffer): Head | null {
     return value;
   };
   const profile = bits(3);
-  if (bits(2) !== 3) return null;
+  if (bits(2) !== 3 || profile > 1) return null;
   const level = bits(5);
   const lengths = [bits(4) + 1, bits(4) + 1] as const;
   const sides = [bits(lengths[0]) + 1, bits(lengths[1]) + 1] as const;
   bits(6);
   const isDeep = bits(1);
-  const isProfessional = profile > 1;
-  if (isProfessional && isDeep) bits(1);
-  const isGrey = profile === 1 ? 0 : bits(1);
+  const isGrey = profile === 0 ? bits(1) : 0;
   // Codes of the colours.
   if (bits(1)) bits(24);
   const isNarrowGrey = isGrey === 1 && bits(1) === 0;
   const shape = (isDeep << 6) | (isGrey << 4) | (profile === 0 ? 0x0c : 0);
   const depths = new Array(isGrey ? 1 : 3).fill(isDeep ? 10 : 8);
   return {
-    ...{ sides, isProfessional, isNarrowGrey },
+    sides,
+    isNarrowGrey,
     configuration: Buffer.from([0x81, (profile << 5) | level, shape, 0]),
     depths: Buffer.from([0, 0, 0, 0, depths.length, ...depths]),
   };
