@@ -184,13 +184,6 @@ describe('no loss is silent', () => {
     }
   });
 
-  test('what a WebP tells that its head does not announce is named as removed or lost', async () => {
-    const webp = await privatePhoto('webp');
-    webp.writeUInt8(0, webp.indexOf('VP8X') + 8);
-    expect((await bench.convert(webp)).removed).toEqual(['location', 'metadata']);
-    expect(await warningsOf(webp, { stripExif: false })).toEqual(['metadata_dropped']);
-  });
-
   test.each(['jpeg', 'png', 'webp', 'avif'] as const)(
     'XMP that was to be kept is in %s, with the picture upright',
     async (format) => {

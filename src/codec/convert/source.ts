@@ -16,7 +16,7 @@ import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
 import { isNarrowGrey, withTurnedMask } from '../kept/avif.ts';
 import { tellsMore, withClearing } from '../kept/gif.ts';
-import { readWebp } from '../kept/webp.ts';
+import { isLossless } from '../kept/webp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import type { Animation, Decoded } from './animation.ts';
 import { countFrames } from './frames.ts';
@@ -85,7 +85,10 @@ const DECODERS = new Map<Header['kind'], Decode>([
   ['jxl', decodeJxl],
   ['png', (file) => ({ ...readChunks(file), apng: parseApng(file), animation: null })],
   ['tiff', decodeTiff],
-  ['webp', readWebp],
+  [
+    'webp',
+    (file) => ({ ...(orNothing(() => isLossless(file)) && { packed: file.length }), animation: null }),
+  ],
 ]);
 
 /**

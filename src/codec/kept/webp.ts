@@ -1,5 +1,3 @@
-import type { Decoded } from '../convert/animation.ts';
-import { orNothing } from '../decoders/bytes.ts';
 import { bareIcc } from './icc.ts';
 import { type Bare, withOtherEnd } from './trials.ts';
 
@@ -70,22 +68,10 @@ export function bareWebp(file: Buffer, keepsExif: boolean): Bare | null {
   };
 }
 
-/**
- * Reads whether a file is a lossless still picture, judging by its first chunks (RFC 9649, section 2.6), and EXIF and XMP, which libwebp reads only
- * if the head announces them. Broken chunks count as missing.
- */
-export function readWebp(file: Buffer): Decoded {
-  const told: NonNullable<Decoded['told']> = {};
-  let first: string | undefined;
-  orNothing(() => {
-    for (const { type, data } of chunksIn(file.subarray(12))) {
-      if (['VP8L', 'VP8 ', 'ANMF'].includes(type)) first ??= type;
-      // Copies, so that the file does not stay in memory with them.
-      if (type === 'EXIF') told.exif ??= Buffer.from(data);
-      if (type === 'XMP ') told.xmp ??= Buffer.from(data);
-    }
-  });
-  return { told, ...(first === 'VP8L' && { packed: file.length }), animation: null };
+/** Reports whether a file is a lossless still picture, judging by its first chunks (section 2.6). Throws a `RangeError` if they are broken. */
+export function isLossless(file: Buffer): boolean {
+  const first = chunksIn(file.subarray(12)).find(({ type }) => ['VP8L', 'VP8 ', 'ANMF'].includes(type));
+  return first?.type === 'VP8L';
 }
 
 function sidesAt(data: Buffer, at: number): Sides {
