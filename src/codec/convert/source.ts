@@ -138,7 +138,7 @@ export async function openSource(
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
     if (heif && !decoded && (header.hasAlpha || heif.narrowGrey === null)) {
       const file = await readFile(path);
-      const turned = orNothing(() => withTurnedMask(file, heif.premultiplied));
+      const turned = orNothing(() => withTurnedMask(file));
       const narrowGrey = heif.narrowGrey ?? orNothing(() => isNarrowGrey(file));
       const parts = { ...heif, cicp, narrowGrey, rewritten: turned !== null };
       return recoloured(turned ?? input, header, parts, sharp);

@@ -54,13 +54,13 @@ const TURNING = ['irot', 'imir'];
  * Returns a picture, without its metadata, whose mask says how it is turned; `null` if nothing is missing. avifenc 0.11 says it of the picture
  * alone: browsers turn both, and libheif does not turn the mask.
  */
-export function withTurnedMask(file: Buffer, premultiplied: boolean): Buffer | null {
+export function withTurnedMask(file: Buffer): Buffer | null {
   const { picture, masks: [mask] = [] } = picturesIn(boxIn(file, 'meta').subarray(4), file) ?? {};
   const turningOf = (item: Item) => item.properties.filter(({ type }) => TURNING.includes(type));
   if (!picture || !mask || picture.type !== 'av01' || turningOf(mask).length > 0) return null;
   const turning = turningOf(picture);
   if (turning.length === 0) return null;
-  return avifOf([picture, { ...mask, properties: [...mask.properties, ...turning] }], premultiplied);
+  return avifOf([picture, { ...mask, properties: [...mask.properties, ...turning] }]);
 }
 
 /** Reports whether the only picture of a file is `narrowGrey` according to its own data. */
