@@ -137,13 +137,16 @@ export function createCases(options: CasesOptions) {
       const hash = sha256(secret);
       if (kind === undefined) throw unknown();
       if ((await read(subject))?.receipts.includes(hash)) return 'open';
-      const decisions = (await audit.about(subject)).filter(({ what }) => what === DECIDE);
-      const mine = decisions.find(({ details }) =>
+      const mine = (await decisionsOn(audit, subject)).find(({ details }) =>
         (details?.receipts as string[] | undefined)?.includes(hash),
       );
       if (mine === undefined) throw unknown();
       return mine.details?.verdict as Verdict;
     },
+
+    /** Returns what was decided last; `undefined` if nothing was. */
+    lastVerdict: async (subject: string) =>
+      (await decisionsOn(audit, subject))[0]?.details?.verdict as Verdict | undefined,
 
     /** Returns the open ones, oldest first. */
     async list(): Promise<Case[]> {
@@ -170,13 +173,8 @@ export function createCases(options: CasesOptions) {
         if (receipts.length === 0) throw unknown();
         await carryOut(pictures);
         demandHeld();
-        await audit.act({
-          what: DECIDE,
-          subject,
-          ...by,
-          why: reports[0]?.reason,
-          details: { verdict, receipts },
-        });
+        const why = reports[0]?.reason;
+        await audit.act({ what: DECIDE, subject, ...by, why, details: { verdict, receipts } });
       }, 'report decisions'),
   };
 }
@@ -184,4 +182,7 @@ export function createCases(options: CasesOptions) {
 /** Reports by strangers. One case for each subject, whatever the number of reports. */
 export type Cases = ReturnType<typeof createCases>;
 
+/** Newest first. */
+const decisionsOn = async (audit: Pick<Audit, 'about'>, subject: string) =>
+  (await audit.about(subject)).filter(({ what }) => what === DECIDE);
 const unknown = () => new AppError('not_found', 'There is no such report, or it is too old.');

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { superseded } from '../audit/audit.ts';
 import { AppError } from '../errors.ts';
 import { type Description, successOf } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
@@ -229,8 +230,11 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
       const last = body.get('last') ?? undefined;
       const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
-      // Somebody else may have decided meanwhile.
-      await decide(at, { subject, verdict, last, by: visit.by }, reasons).catch(ignoreGone);
+      // Somebody else may have decided meanwhile, and otherwise.
+      await decide(at, { subject, verdict, last, by: visit.by }, reasons).catch(async (error: unknown) => {
+        ignoreGone(error);
+        if (![undefined, verdict].includes(await at.cases.lastVerdict(subject))) throw superseded();
+      });
       return '/reports';
     }),
   ];

@@ -291,7 +291,8 @@ export function createAudit(options: AuditOptions) {
  */
 export type Audit = ReturnType<typeof createAudit>;
 
-const superseded = () => new AppError('conflict', inEnglish('Somebody has decided otherwise.'));
+/** The answer to an act that another has been faster than, and contradicts. */
+export const superseded = () => new AppError('conflict', inEnglish('Somebody has decided otherwise.'));
 
 /** Counts the days: a clock that jumps ahead, or a long pause, makes no entry much older. */
 function createDays({ audit, state, locks, keepDays, clock, log }: AuditOptions) {

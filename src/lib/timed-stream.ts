@@ -1,4 +1,6 @@
 interface TimedStreamOptions {
+  /** What has been read already. Default: nothing. */
+  first?: IteratorResult<Uint8Array, void> | undefined;
   /** Maximum pause of the reader, in ms. */
   stallMs: number;
   /** Maximum duration of the stream, in ms. */
@@ -16,7 +18,7 @@ const LOOKS = 4;
  */
 export function timedStream(
   pieces: AsyncGenerator<Uint8Array, void>,
-  { stallMs, lifeMs, onEnd }: TimedStreamOptions,
+  { first, stallMs, lifeMs, onEnd }: TimedStreamOptions,
 ): ReadableStream<Uint8Array> {
   const startedAt = performance.now();
   /** Since when the reader has taken nothing; `null` while it waits for us. */
@@ -50,7 +52,8 @@ export function timedStream(
       async pull(controller) {
         idleSince = null;
         try {
-          const { done, value } = await pieces.next();
+          const { done, value } = first ?? (await pieces.next());
+          first = undefined;
           idleSince = performance.now();
           if (isOver) return;
           if (!done) return controller.enqueue(value);

@@ -51,11 +51,16 @@ export async function* zipOf(entries: AsyncIterable<ZipEntry>): AsyncGenerator<U
       offset,
     };
     const head = header(file);
-    yield head;
-    for await (const piece of body) {
-      file.crc = crc32(piece, file.crc);
-      file.size += piece.byteLength;
-      yield piece;
+    try {
+      yield head;
+      for await (const piece of body) {
+        file.crc = crc32(piece, file.crc);
+        file.size += piece.byteLength;
+        yield piece;
+      }
+    } finally {
+      // A reader may stop before it.
+      await body.cancel().catch(() => {});
     }
     if (file.size >= ELSEWHERE) throw new RangeError('a file of a ZIP must be below 4 GiB');
     const tail = descriptor(file);

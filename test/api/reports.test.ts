@@ -128,6 +128,25 @@ test('of two who decide at once, one does, and the reporter reads what was done'
   }
 });
 
+test('a page says that another moderator was faster, and has decided otherwise', async () => {
+  const { decide } = await moderator();
+  const decided: unknown[] = [];
+  for (const first of ['keep', 'delete']) {
+    for (const verdict of ['keep', 'delete']) {
+      const image = await upload();
+      const subject = `image ${image.id}`;
+      await report({ image: image.id, reason: 'spam' }, '192.0.2.60');
+      await decide({ subject, verdict: first });
+      // Its owner may delete it as well.
+      if (verdict === first)
+        await server.send(`/api/delete/${image.id}?token=${image.delete_token}`, { method: 'DELETE' });
+      const answer = await decide({ subject, verdict });
+      decided.push(answer.status, (await answer.text()).includes('Somebody has decided otherwise.'));
+    }
+  }
+  expect(decided).toEqual([303, false, 409, true, 409, true, 303, false]);
+});
+
 test('a report that a moderator has not seen stays open when the picture is kept, not when it is deleted', async () => {
   const image = await upload();
   const { page, decide } = await moderator();

@@ -39,6 +39,13 @@ describe('a BMP picture', () => {
     expect(await quarterColours(bytes)).toEqual([0, 0, 1, 1].map((index) => exact[index] ?? []));
   });
 
+  test('has its colours, even if it says that the pixels are where the palette is', async () => {
+    const file = bitmap({ depth: 8 });
+    file.writeUInt32LE(54, 10);
+    const { bytes } = await bench.convert(file, { format: 'png' });
+    expect((await sharp(bytes).stats()).channels.slice(0, 3).map(({ max }) => max)).toEqual([240, 240, 240]);
+  });
+
   test('becomes WebP automatically, lossless for a drawing', async () => {
     const pixels = await quarters().raw().toBuffer();
     const { format, bytes } = await bench.convert(bitmapOf(pixels, 96, 64), { format: 'auto' });

@@ -86,19 +86,20 @@ test('a large PNG in linear light takes little more memory than its pixels', asy
 });
 
 test.each([8, 10])(
-  'grey AVIF of %d bits in the limited range keeps its black, white and greys',
+  'grey AVIF of %d bits in the limited range keeps its black, white and greys, even if only its data say so',
   async (bits) => {
     // A ramp of 64 columns from 0 to 252, by libavif.
     const file = Buffer.from(
       await Bun.file(`test/fixtures/grey-narrow${bits === 8 ? '' : '-10'}.avif`).arrayBuffer(),
     );
-    const { bytes } = await bench.convert(file, { format: 'png' });
-    const { data, info } = await sharp(bytes)
-      .toColourspace('srgb')
-      .raw()
-      .toBuffer({ resolveWithObject: true });
-    for (const column of [0, 16, 32, 48, 63]) {
-      expect(Math.abs((data[column * info.channels] ?? 0) - column * 4)).toBeLessThan(3);
+    const untold = Buffer.from(file);
+    untold.write('free', file.indexOf('colr'));
+    for (const one of [file, untold]) {
+      const { bytes } = await bench.convert(one, { format: 'png' });
+      const picture = sharp(bytes).toColourspace('srgb').raw();
+      const { data, info } = await picture.toBuffer({ resolveWithObject: true });
+      for (const column of [0, 16, 32, 48, 63])
+        expect(Math.abs((data[column * info.channels] ?? 0) - column * 4)).toBeLessThan(3);
     }
   },
 );
@@ -121,5 +122,24 @@ test('AVIF whose colours are multiplied by its mask keeps them at soft edges', a
     for (const [channel, wanted] of [200, 120, 40, 128].entries())
       expect(Math.abs((pixel[channel] ?? 0) - wanted)).toBeLessThan(6);
     expect(original.kept).toBe(false);
+  }
+});
+
+test('a mask of AVIF is turned with its picture, even if only the picture says so', async () => {
+  const size = { width: 32, height: 64, channels: 4 } as const;
+  const opaque = { input: { create: { ...size, background: 'red' } }, left: 0, top: 0 };
+  const clear = { r: 0, g: 0, b: 0, alpha: 0 };
+  const left = sharp({ create: { ...size, width: 64, background: clear } }).composite([opaque]);
+  const file = await sharp(await left.png().toBuffer())
+    .withExif({ IFD0: { Artist: 'Somebody' } })
+    .avif()
+    .toBuffer();
+  // The depths of the picture become a turn to the left, which may be as long, and then those of the mask.
+  for (let depths = file.indexOf('pixi'); depths > 0; depths = file.indexOf('pixi')) {
+    file.write('irot\x01', depths, 'latin1');
+    const { bytes } = await bench.convert(file, { format: 'png', stripExif: false });
+    const shown = await sharp(bytes).extractChannel(3).resize(2, 2, { kernel: 'nearest' }).raw().toBuffer();
+    expect([...shown]).toEqual([0, 0, 255, 255]);
+    expect((await sharp(bytes).metadata()).exif?.includes('Somebody')).toBe(true);
   }
 });

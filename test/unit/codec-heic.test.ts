@@ -10,6 +10,8 @@ import { shared } from '../support/shared.ts';
  */
 const displayP3 = await readFile('test/fixtures/display-p3.heic');
 const turned = await readFile('test/fixtures/turned.heic');
+/** Half transparent; its colours are multiplied by its mask (`prem`). */
+const premultiplied = await readFile('test/fixtures/premultiplied.heic');
 
 const bench = shared(() => startCodec({ sandbox: 'require' }));
 const without = shared(() => startCodec({ heic: false }));
@@ -20,6 +22,13 @@ test('a HEIC picture keeps profile and EXIF where they were asked for, and is no
   expect(exif?.includes('Phone')).toBe(true);
   expect(icc?.length).toBeGreaterThan(0);
   expect([orientation ?? 1, width, height]).toEqual([1, 48, 64]);
+});
+
+test('colours of HEIC that are multiplied by a mask are divided by it', async () => {
+  const { bytes } = await bench.convert(premultiplied, { format: 'png' });
+  const pixel = (await sharp(bytes).raw().toBuffer()).subarray(0, 4);
+  for (const [channel, wanted] of [200, 120, 40, 128].entries())
+    expect(Math.abs((pixel[channel] ?? 0) - wanted)).toBeLessThan(6);
 });
 
 test('a HEIC picture that is damaged is refused, and costs no worker', async () => {

@@ -118,8 +118,10 @@ describe('no loss is silent', () => {
       gif.subarray(head.length),
     ]);
     expect((await bench.convert(other)).removed).toEqual([]);
-    for (const text of ['\x21\xfe\x02me\0', '\x21\xff\x0bXMP DataXMP\x02me\0']) {
-      const told = Buffer.concat([head, Buffer.from(text, 'latin1'), gif.subarray(head.length)]);
+    const texts = ['\x21\xfe\x02me\0', '\x21\xff\x0bXMP DataXMP\x02me\0'].map((text) =>
+      Buffer.concat([head, Buffer.from(text, 'latin1'), gif.subarray(head.length)]),
+    );
+    for (const told of [...texts, Buffer.concat([gif, Buffer.from('Somebody'.repeat(9))])]) {
       expect((await bench.convert(told, { format: 'gif' })).removed).toEqual(['metadata']);
       expect(await warningsOf(told, { format: 'gif', stripExif: false })).toContain('metadata_dropped');
     }
@@ -136,6 +138,7 @@ describe('no loss is silent', () => {
       segment(0xe3, 'Meta\0\0II*\0'),
       segment(0xe1, 'FLIR\0'),
       behind('MotionPhoto_Data'.repeat(4)),
+      Buffer.concat([plain.subarray(0, -2), Buffer.from('Without an end mark.'.repeat(4))]),
     ];
     for (const file of telling) {
       expect((await bench.convert(file)).removed).toEqual(['metadata']);
@@ -165,7 +168,12 @@ describe('no loss is silent', () => {
     for (const one of [behind('iTXt', here), withChunk(png, 'iTXt', here)])
       for (const file of [one, behind('iTXt', xmp('<x/>'), one)])
         expect((await bench.convert(file)).removed).toEqual(['location', 'metadata']);
-    expect((await bench.convert(withChunk(png, 'tIME', Buffer.alloc(7, 1)))).removed).toEqual(['metadata']);
+    const own = withChunk(png, 'prVW', Buffer.from('a preview'));
+    const trailing = Buffer.concat([png, Buffer.from('Somebody'.repeat(9))]);
+    for (const file of [withChunk(png, 'tIME', Buffer.alloc(7, 1)), own, trailing])
+      expect((await bench.convert(file)).removed).toEqual(['metadata']);
+    for (const file of [withChunk(png, 'vpAg', Buffer.alloc(9)), Buffer.concat([png, Buffer.alloc(99)])])
+      expect((await bench.convert(file)).removed).toEqual([]);
     // What is in front counts, which every reader takes.
     const other = Buffer.from('II*\0\x08\0\0\0\0\0\0\0\0\0', 'latin1');
     const twice = behind('eXIf', other, withChunk(png, 'eXIf', place));

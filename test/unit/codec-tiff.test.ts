@@ -316,22 +316,21 @@ test('compression that is not read is named, with what to do instead', async () 
 
 test('samples of unknown range are refused, because grey from 0 to 1 would be black; fractions of light in RGB are not', async () => {
   const tags = { 256: [2], 257: [1], 258: [32, 32, 32], 262: [2], 277: [3], 278: [1], 339: [3, 3, 3] };
-  const grey = (format: number, depth: number, sample: Buffer) => {
-    const own = { ...tags, 258: [depth], 262: [1], 277: [1], 339: [format] };
-    return tiffFile(own, [Buffer.concat([sample, sample])], 273);
-  };
-  const [half, third] = [Buffer.alloc(4), Buffer.alloc(2)];
+  const half = Buffer.alloc(4);
   half.writeFloatLE(0.5);
-  third.writeInt16LE(10_922);
   const light = Buffer.concat(Array(6).fill(half));
   const integers = tiffFile({ ...tags, 262: [8], 339: [2, 2, 2] }, [light], 273);
-  for (const file of [
-    integers,
-    grey(3, 32, half),
-    grey(2, 16, third),
-    grey(2, 8, third.subarray(1)),
-    grey(1, 32, half),
-  ]) {
+  const grey = { ...tags, 258: [32], 262: [1], 277: [1] };
+  const fractions = tiffFile(grey, [light.subarray(0, 8)], 273);
+  const fromWhite = tiffFile({ ...grey, 262: [0], 339: [2] }, [light.subarray(0, 8)], 273);
+  const withGaps = tiffFile(
+    { ...grey, 339: [2], 42113: Buffer.from('-9999\0') },
+    [light.subarray(0, 8)],
+    273,
+  );
+  // A text.
+  withGaps.writeUInt8(2, withGaps.indexOf('81a4', 0, 'hex') + 2);
+  for (const file of [integers, fractions, fromWhite, withGaps]) {
     const fault = await bench.convert(file).catch((error) => error);
     expect([fault.code, fault.message]).toEqual([
       'undecodable_image',
@@ -340,4 +339,17 @@ test('samples of unknown range are refused, because grey from 0 to 1 would be bl
   }
   const { bytes } = await bench.convert(tiffFile(tags, [light], 273), { format: 'png' });
   expect([...(await sharp(bytes).raw().toBuffer())]).toEqual(Array(6).fill(188));
+});
+
+test.each([
+  ['signed ones of 8 bits', 2, Int8Array.of(-100, 0, 100)],
+  ['signed ones of 16 bits', 2, Int16Array.of(-1000, 1000, 3000)],
+  ['signed ones of 32 bits', 2, Int32Array.of(0, 30_000, 60_000)],
+  ['others of 32 bits', 1, Uint32Array.of(7, 8, 9)],
+])('grey measurements are shown from the lowest to the highest: %s', async (_, kind, samples) => {
+  const tags = { 256: [3], 257: [1], 258: [8 * samples.BYTES_PER_ELEMENT], 262: [1], 277: [1], 278: [1] };
+  const file = tiffFile({ ...tags, 339: [kind] }, [Buffer.from(samples.buffer)], 273);
+  const { bytes } = await bench.convert(file, { format: 'png' });
+  const shown = await sharp(bytes).toColourspace('b-w').raw({ depth: 'uchar' }).toBuffer();
+  expect([...shown].map((value) => Math.round(value / 2))).toEqual([0, 64, 128]);
 });

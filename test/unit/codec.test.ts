@@ -244,6 +244,35 @@ describe('damage', () => {
     expect((await bench.convert(stray)).width).toBe(96);
   });
 
+  test.each([
+    ['grey', 'b-w', false],
+    ['colours', 'srgb', false],
+    ['several scans', 'srgb', true],
+  ] as const)(
+    'a photo in %s that lacks only its end mark is stored with one',
+    async (_, space, progressive) => {
+      const pixels = sharp(await photo(160, 120)).toColourspace(space);
+      const whole = await pixels.jpeg({ progressive }).toBuffer();
+      for (const lost of [1, 2]) {
+        const { bytes, original, removed } = await bench.convert(whole.subarray(0, -lost), {
+          format: 'auto',
+        });
+        expect([bytes.toString('hex', bytes.length - 2), original.kept, removed]).toEqual([
+          'ffd9',
+          false,
+          [],
+        ]);
+        expect((await sharp(bytes, { failOn: 'warning' }).stats()).isOpaque).toBe(true);
+      }
+      const soft = await pixels.clone().blur(9).jpeg({ progressive, quality: 30 }).toBuffer();
+      for (const file of [whole, soft])
+        for (let lost = 4; lost < 40; lost++) {
+          const cut = bench.convert(file.subarray(0, -lost), { format: 'auto' });
+          await expect(cut).rejects.toMatchObject({ code: 'undecodable_image' });
+        }
+    },
+  );
+
   test('a file that the system does not open makes its conversion unavailable', async () => {
     const away = bench.convert(await privatePhoto('jpeg'), { input: `${import.meta.path}/none` });
     await expect(away).rejects.toMatchObject({ code: 'unavailable', cause: { code: 'ENOTDIR' } });

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { createDownloads, zipName } from '../../src/image/albums/download.ts';
 import { type ZipEntry, zipOf } from '../../src/lib/zip.ts';
 import { run } from '../support/run.ts';
@@ -36,7 +37,7 @@ test('an archive without files is valid', async () => {
   expect([bytes.length, bytes.readUInt32LE(0)]).toEqual([22, 0x06054b50]);
 });
 
-test('a file is read only in its turn, and not after the reader has gone', async () => {
+test.each([1, 5])('a file is read only in its turn, and not after the reader has gone: %p', async (most) => {
   const events: string[] = [];
   async function* watched(): AsyncGenerator<ZipEntry, void> {
     try {
@@ -57,7 +58,7 @@ test('a file is read only in its turn, and not after the reader has gone', async
   }
   const pieces = zipOf(watched());
   expect(events).toEqual([]);
-  for (let count = 0; count < 5; count++) await pieces.next();
+  for (let count = 0; count < most; count++) await pieces.next();
   await pieces.return();
   expect(events).toEqual(['open one', 'leave one', 'end']);
 });
@@ -73,6 +74,17 @@ test.each([
   ['猫'.repeat(255), `007 ${'猫'.repeat(66)}.webp`],
 ])('a picture named %p is %p in a ZIP file', (filename, name) => {
   expect(zipName({ filename, format: 'webp' }, 7, 3)).toBe(name);
+});
+
+test('a ZIP file whose first picture cannot be read is an error, and takes no place', async () => {
+  const read = async (): Promise<Blob> => {
+    throw new AppError('unavailable', inEnglish('The files are not there.'));
+  };
+  const service = { find: async () => image(), read, accessed() {} };
+  const visitor = { peer: '192.0.2.1', payer: '192.0.2.1', head: false, isHidden: () => false };
+  const download = createDownloads({ service });
+  for (let attempt = 1; attempt <= 3; attempt++)
+    await expect(download({ title: '' }, [image()], visitor)).rejects.toThrow('The files are not there.');
 });
 
 test('a reader who takes an hour keeps no records in memory', async () => {

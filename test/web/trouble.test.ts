@@ -172,7 +172,7 @@ describe('an upload', () => {
   });
 });
 
-test('a deletion that the next page cannot finish either is finished by the one after it', async () => {
+test('a deletion that the next page cannot finish at once either is finished by it later', async () => {
   await visitSpoilt('/', async (page) => {
     await uploadOne(page, file('lost.png'));
     const [mine] = await mineOf(page);
@@ -180,14 +180,32 @@ test('a deletion that the next page cannot finish either is finished by the one 
     await changeMine(page, mine, { deleting: 1 });
     await page.route('**/api/delete/*', (route) => route.abort());
     const asked = page.waitForEvent('requestfailed');
+    await page.clock.install();
     await page.reload();
     await asked;
     // Answered after what was asked before.
     await page.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
     await page.unroute('**/api/delete/*');
-    await page.reload();
+    await page.clock.fastForward(10_000);
     await waitForMine(page, 0);
     expect((await fetch(`${server.url}/i/${mine.id}`)).status).toBe(404);
+  });
+});
+
+test('a page with more deletions than a server takes at once is not left without a question', async () => {
+  await visit('/', async (page) => {
+    await page.mouse.click(5, 5);
+    await page.evaluate(async () => {
+      const [script] = document.querySelectorAll<HTMLScriptElement>('script[src$="/upload.js"]');
+      const { deleteSoon } = await import(script?.src.replace('upload.js', 'undo.js') ?? '');
+      deleteSoon(Array.from({ length: 101 }, (_, number) => ({ id: `${number}`, url: '/i/0' })));
+    });
+    const asked = page.waitForEvent('dialog');
+    await page.close({ runBeforeUnload: true });
+    await (await asked).dismiss();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.close({ runBeforeUnload: true });
+    await page.waitForEvent('close');
   });
 });
 
@@ -287,6 +305,27 @@ test('the page of a picture that was deleted elsewhere is not shown by the Back 
       dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
     });
     await reloaded;
+  });
+});
+
+test('a picture that was deleted is on no page that stays or comes back', async () => {
+  await visit('/', async (page) => {
+    await page.getByLabel('Who can see it').selectOption('public');
+    await uploadOne(page, file('shown.png'));
+    const [mine] = await mineOf(page);
+    const tile = page.locator(`:is(.tile, .shot)[href$="/i/${mine?.id}"]`);
+    await page.reload();
+    await page.getByRole('button', { name: 'Delete shown.png' }).click();
+    await tile.waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await tile.waitFor();
+    await page.goto(`${server.url}/gallery`);
+    await tile.click();
+    await page.getByRole('link', { name: 'Delete' }).click();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Gallery' }).waitFor();
+    await tile.waitFor({ state: 'hidden' });
+    expect(await tile.count()).toBe(1);
   });
 });
 

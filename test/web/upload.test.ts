@@ -11,7 +11,7 @@ import { startServer } from '../support/servers/server-process.ts';
 import { shared } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
-import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf } from './kept.ts';
+import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf, waitForMine } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
 import { checkLooks, shiftsOf, uploadOne, watchShifts } from './visitor.ts';
@@ -129,7 +129,7 @@ describe('a picture that is chosen', () => {
     });
   });
 
-  test('may come by a paste of its address, but not where text is typed', async () => {
+  test('may come by a paste or a drop of its address, but not where text is typed', async () => {
     const { raw_url: address } = await json<{ raw_url: string }>(
       await fetch(`${server.url}/api/upload?format=png`, { method: 'POST', body: new Uint8Array(picture) }),
     );
@@ -158,7 +158,18 @@ describe('a picture that is chosen', () => {
         await paste('http://127.0.0.1:9/none.png');
         await nothing.waitFor({ state: 'hidden' });
         await page.locator('#failures').getByText('none.png').waitFor();
-        expect(await page.getByText('words.png').count()).toBe(0);
+        for (const [place, name] of [
+          ['#password', 'field.png'],
+          ['.dropzone', 'dropped.png'],
+        ] as const)
+          await page.locator(place).evaluate((element, name) => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.setData('text/uri-list', `http://127.0.0.1:9/${name}`);
+            const init = { dataTransfer, bubbles: true, cancelable: true };
+            for (const event of ['dragover', 'drop']) element.dispatchEvent(new DragEvent(event, init));
+          }, name);
+        await page.locator('#failures').getByText('dropped.png').waitFor();
+        expect(await page.getByText(/words.png|field.png/).count()).toBe(0);
       },
       { ...CLIPBOARD, expected: SPOILT },
     );
@@ -400,9 +411,50 @@ describe('an upload under way', () => {
       expect(await focused(page)).toBe('file');
       await page.reload();
       expect(await page.locator('#mine-list li').count()).toBe(0);
+      // Before any progress is told, it may be a small one that is stored.
+      await page.evaluate(() => {
+        const { send } = XMLHttpRequest.prototype;
+        XMLHttpRequest.prototype.send = function (body) {
+          send.call(this, body);
+          setTimeout(() => document.querySelector<HTMLElement>('.upload-card button')?.click());
+        };
+      });
+      const stopped = page.waitForEvent('requestfailed');
+      await choose(page, file('hasty.jpg', large));
+      await stopped;
     });
     expect(await found('slow.jpg')).toBe(0);
   });
+
+  test.each(['never', 'first', 'afterwards'])(
+    'is deleted again if it was stored when it was cancelled, its answer lost: %s',
+    async (when) => {
+      await visitFar(
+        '/',
+        async (page) => {
+          await page.getByLabel('Who can see it').selectOption('public');
+          relay.slow(500);
+          await choose(page, file('late.jpg', large));
+          await until(async () => (await found('late.jpg')) === 1);
+          if (when === 'first') {
+            relay.cut();
+            await cardOf(page, 'late.jpg').getByText('Connection lost. Trying again').waitFor();
+            const hurry = await slowDown(page);
+            relay.open();
+            await isUnderWay(page);
+            await cardOf(page, 'late.jpg').getByText('Cancel').click();
+            await hurry(false);
+          } else await cardOf(page, 'late.jpg').getByText('Cancel').click();
+          expect(await cardOf(page, 'late.jpg').count()).toBe(0);
+          if (when === 'afterwards') relay.cut();
+          relay.open();
+          await until(async () => (await found('late.jpg')) === 0);
+          await waitForMine(page, 0);
+        },
+        { expected: SPOILT },
+      );
+    },
+  );
 
   test('is not lost by leaving the page without a question', async () => {
     await visit('/', async (page) => {
@@ -433,6 +485,28 @@ describe('an upload under way', () => {
       await cardOf(page, 'cut.jpg').locator('.copy-link').waitFor();
     });
     expect(await found('cut.jpg')).toBe(1);
+  });
+
+  test('and an album of it wait for a server that counts uploads', async () => {
+    const counting = await startServer('bun', { ...SITE, RATE_LIMITS: 'upload=2/2s' });
+    const visitCounting = visitBy(() => counting.url);
+    try {
+      await visitCounting(
+        '/',
+        async (page) => {
+          await choose(page, ...['1.png', '2.png', '3.png', '4.png', '5.png'].map((name) => file(name)));
+          await page.getByText('This one goes on in a moment').first().waitFor();
+          await page.getByRole('heading', { name: '5 pictures are online' }).waitFor();
+          await page.getByRole('button', { name: 'Make an album' }).click();
+          await page.route('**/api/albums', (route) => route.fulfill({ status: 429 }), { times: 1 });
+          await page.getByRole('button', { name: 'Create album' }).click();
+          await page.getByRole('link', { name: '/a/' }).waitFor();
+        },
+        { expected: SPOILT },
+      );
+    } finally {
+      await counting.stop();
+    }
   });
 
   test('is stored once if its answer was lost on the way', async () => {

@@ -22,6 +22,8 @@ export interface Decoded {
   tells?: boolean;
   /** Whether what sharp takes for transparency is something else, such as a selection or a spot colour in a TIFF. */
   isOpaque?: boolean;
+  /** Whether the samples of a grey TIFF rise from black to white, and none says that a place was not measured. */
+  isMeasured?: boolean;
   /** Bytes of its pixels in a TIFF or WebP that packs them without loss. */
   packed?: number;
   /** Set for PNG. */

@@ -7,14 +7,15 @@ import { decodeBmp, iconAsPng } from '../decoders/bmp.ts';
 import { orNothing } from '../decoders/bytes.ts';
 import { heicAsPng } from '../decoders/heic.ts';
 import { parseHeif, readHeifParts } from '../decoders/heif-boxes.ts';
-import { type Parts, readJpegParts } from '../decoders/jpeg-parts.ts';
+import { type Parts, readJpegParts, withEnd } from '../decoders/jpeg-parts.ts';
 import { decodeJxl } from '../decoders/jxl.ts';
 import { writePng } from '../decoders/png.ts';
 import { readChunks } from '../decoders/png-chunks.ts';
 import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
-import { hasTexts, withClearing } from '../kept/gif.ts';
+import { isNarrowGrey, withTurnedMask } from '../kept/avif.ts';
+import { tellsMore, withClearing } from '../kept/gif.ts';
 import { isLossless } from '../kept/webp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import type { Animation, Decoded } from './animation.ts';
@@ -58,6 +59,8 @@ const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
 /** Samples whose range libvips knows, by themselves or with their colours. Of others, grey from 0 to 1 would be black. */
 const RANGED = ['uchar', 'ushort', 'float scrgb', 'float lab', 'float xyz', 'short labs'];
+/** Samples of measurements, such as heights and scans of bodies: shown from the lowest to the highest. */
+const MEASURED = ['char', 'short', 'int', 'uint'];
 const RANGE_REFUSED =
   'The samples of the TIFF file are fractions, signed, or of 32 bits, and their range is unknown; save it with 8 or 16 bits.';
 
@@ -76,7 +79,7 @@ const DECODERS = new Map<Header['kind'], Decode>([
     'gif',
     (file, { maxFrames }) => {
       const still = orNothing(() => withClearing(file, maxFrames));
-      return { ...(still && { still }), tells: orNothing(() => hasTexts(file)) === true, animation: null };
+      return { ...(still && { still }), tells: orNothing(() => tellsMore(file)) === true, animation: null };
     },
   ],
   ['jxl', decodeJxl],
@@ -110,7 +113,8 @@ export async function openSource(
   });
   const isHeic = header.format === 'heif' && header.compression === 'hevc';
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
-  if (!RANGED.includes(header.depth) && !RANGED.includes(`${header.depth} ${header.space}`))
+  const isRanged = RANGED.includes(header.depth) || RANGED.includes(`${header.depth} ${header.space}`);
+  if (!isRanged && (header.channels > 1 || !MEASURED.includes(header.depth) || !decoded?.isMeasured))
     throw new AppError('undecodable_image', RANGE_REFUSED);
 
   const { width, height, pages = 1 } = header;
@@ -123,18 +127,27 @@ export async function openSource(
   const moves = kind === 'gif' || kind === 'webp' || animation !== null;
   const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
-  const redrawn = await decoding(kind, () => {
+  const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
+  const redrawn = await decoding(kind, async () => {
+    if (jpeg) return jpeg.ends ? null : withEnd(path, header, sharp);
     if (animation && apng?.hidesStill && apng.complete && frames === 1)
       return firstAsPng(animation, header, sharp);
-    if (isHeic) return heicAsPng(path, header, cicp);
+    if (isHeic) return heicAsPng(path, header, { ...heif, cicp });
+    if (!isRanged) return fullRange(input, header, sharp);
     if (decoded?.isOpaque && header.hasAlpha)
       return inSrgb(sharp(input, INPUT).autoOrient().removeAlpha().keepXmp(), header).png().toBuffer();
+    if (heif && !decoded && (header.hasAlpha || heif.narrowGrey === null)) {
+      const file = await readFile(path);
+      const turned = orNothing(() => withTurnedMask(file));
+      const narrowGrey = heif.narrowGrey ?? orNothing(() => isNarrowGrey(file));
+      const parts = { ...heif, cicp, narrowGrey, rewritten: turned !== null };
+      return recoloured(turned ?? input, header, parts, sharp);
+    }
     return recoloured(input, header, { ...heif, cicp }, sharp);
   });
-  const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   const video = MOTION.test(header.xmp?.toString('latin1') ?? '');
   // Of what is behind a picture, a video has a warning of its own.
-  const tells = decoded?.tells || jpeg?.tells || (jpeg?.trails && !video);
+  const tells = decoded?.tells || jpeg?.tells || (jpeg?.trails && !video && !redrawn);
   return {
     kind,
     bytes: (await stat(path)).size,
@@ -160,6 +173,22 @@ export function openUpright(
 ): Sharp {
   const opened = sharp(input, { ...INPUT, animated });
   return moves && frames > 1 ? opened : opened.autoOrient();
+}
+
+/** Returns grey samples as a PNG that is black where they are lowest, and white where they are highest. */
+async function fullRange(
+  input: string | Buffer,
+  { space }: Metadata,
+  sharp: SharpConstructor,
+): Promise<Buffer> {
+  const opened = sharp(input, INPUT);
+  const { min = 0, max = 0 } = (await opened.stats()).channels[0] ?? {};
+  const factor = (space === 'grey16' ? 65_535 : 255) / (max - min || 1);
+  const drawn = opened
+    .autoOrient()
+    .linear(factor, -min * factor)
+    .toColourspace(space);
+  return drawn.keepXmp().png({ compressionLevel: 0 }).toBuffer();
 }
 
 async function isFlat(

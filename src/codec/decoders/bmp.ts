@@ -130,7 +130,9 @@ function masksOf(dib: Buffer, { headerBytes, depth, compression }: Bitmap, outsi
 /** Blue, green, red, and a fourth byte unless the header is OS/2's first. */
 function paletteOf(dib: Buffer, { headerBytes, paletteAt, pixelsAt, depth }: Layout): Buffer {
   const bytes = headerBytes === CORE_BYTES ? 3 : 4;
-  const room = Math.max(0, Math.min(pixelsAt, dib.length) - paletteAt);
+  // Some programs forget the palette when they write where the pixels are.
+  const end = pixelsAt > paletteAt ? Math.min(pixelsAt, dib.length) : dib.length;
+  const room = Math.max(0, end - paletteAt);
   const palette = Buffer.alloc(2 ** depth * 3);
   for (let entry = 0; entry < Math.min(2 ** depth, Math.floor(room / bytes)); entry++) {
     dib.copy(palette, entry * 3, paletteAt + entry * bytes, paletteAt + entry * bytes + 3);

@@ -34,6 +34,14 @@ export function isAlpha(alpha: number, pixels: Uint8Array | Uint8ClampedArray): 
   return true;
 }
 
+/** More than the line break or the few bytes of padding that programs add after the end of a picture. */
+export const TAIL_BYTES = 32;
+
+/** Reports whether the bytes behind the end of a picture may say something. */
+export function saysMore(tail: Buffer): boolean {
+  return tail.length >= TAIL_BYTES && tail.some((byte) => byte !== tail[0]);
+}
+
 /** Returns what decoders throw for a file that they cannot read; see `decoding`, which names its format. */
 export const damaged = () => new Error('The file is damaged or truncated.');
 

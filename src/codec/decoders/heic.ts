@@ -3,8 +3,10 @@ import { assetPath } from '../../assets.ts';
 import { once } from '../../lib/once.ts';
 import type { Metadata } from '../convert/sharp.ts';
 import { damaged } from './bytes.ts';
-import { type Cicp, isPlain, toSrgb } from './cicp.ts';
+import { isPlain, toSrgb } from './cicp.ts';
+import type { HeifParts } from './heif-boxes.ts';
 import { writePng } from './png.ts';
+import { divide } from './recolour.ts';
 
 /** The part of libheif's JavaScript interface that is used here, whose own types are wrong. */
 interface LibHeif {
@@ -34,12 +36,12 @@ interface Picture {
 /**
  * Decodes the main picture of a HEIC file, because the libheif inside sharp has no HEVC decoder. Returns an
  * uncompressed PNG with the colour profile and EXIF, which is then converted like any picture. `cicp`: the codes of its
- * colours, if it has no profile. Takes some twelve bytes a pixel.
+ * colours, if it has no profile; `premultiplied`: whether they are multiplied by its mask. Takes some twelve bytes a pixel.
  */
 export async function heicAsPng(
   path: string,
   { icc, exif, hasAlpha }: Metadata,
-  cicp: Cicp | null,
+  { cicp, premultiplied }: Partial<HeifParts>,
 ): Promise<Buffer> {
   const images = (await decoder()).decode(await readFile(path));
   try {
@@ -49,6 +51,7 @@ export async function heicAsPng(
     const target = { data: new Uint8ClampedArray(width * height * 4), width, height };
     const drawn = await new Promise<Picture | null>((resolve) => image.display(target, resolve));
     if (drawn === null) throw damaged();
+    if (premultiplied) divide(target.data, 255);
     const pixels = cicp && !isPlain(cicp) ? toSrgb(target.data, cicp) : target.data;
     return writePng({ pixels, width, height, hasAlpha, icc, exif });
   } finally {

@@ -5,8 +5,8 @@ import type { Cicp } from './cicp.ts';
 export interface HeifParts {
   /** How the main picture's numbers represent colours; `null` if the file does not say. */
   cicp: Cicp | null;
-  /** Whether it is AVIF without chroma whose numbers leave out both ends of the range, which libheif does not stretch. */
-  narrowGrey: boolean;
+  /** Whether it is AVIF without chroma whose numbers leave out both ends of the range, which libheif does not stretch; `null` if only its data say so. */
+  narrowGrey: boolean | null;
   /** Whether the colours are multiplied by the mask (MIAF, `prem`), which libheif leaves as they are. */
   premultiplied: boolean;
   /** Whether a gain map makes the picture brighter on an HDR screen (ISO 21496-1, Apple). */
@@ -41,7 +41,7 @@ export function parseHeif(head: Buffer): HeifParts {
   return {
     cicp: colour ? { primaries: colour.readUInt16BE(4), transfer: colour.readUInt16BE(6) } : null,
     // The flags `monochrome` (AV1-ISOBMFF, section 2.3.3) and `full_range_flag`.
-    narrowGrey: ((av1?.[2] ?? 0) & 0x10) !== 0 && colour !== undefined && ((colour[10] ?? 0) & 0x80) === 0,
+    narrowGrey: ((av1?.[2] ?? 0) & 0x10) !== 0 && (colour ? ((colour[10] ?? 0) & 0x80) === 0 : null),
     premultiplied: boxesIn(boxIn(meta, 'iref').subarray(4)).some(({ type }) => type === 'prem'),
     gainMap: meta.includes('aux:hdrgainmap') || /infe.{8}tmap/s.test(meta.toString('latin1')),
     sequence: SEQUENCES.includes(brand) ? samplesIn(boxIn(head, 'moov')) : 0,

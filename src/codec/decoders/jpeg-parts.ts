@@ -1,5 +1,6 @@
-import { stat } from 'node:fs/promises';
-import { integersOf, readHead } from './bytes.ts';
+import { readFile, stat } from 'node:fs/promises';
+import { INPUT, type Metadata, type SharpConstructor } from '../convert/sharp.ts';
+import { damaged, integersOf, readHead, saysMore, TAIL_BYTES } from './bytes.ts';
 
 /** What a file contains besides its picture. */
 export interface Parts {
@@ -9,7 +10,9 @@ export interface Parts {
   pictures: number;
   /** Whether a JPEG file has comments, or segments of programs and makers, which sharp does not read. */
   tells?: boolean;
-  /** Whether a JPEG file has more than padding behind its end. */
+  /** Whether a JPEG file has its end mark where it ends. */
+  ends?: boolean;
+  /** Whether it has more than padding behind its end. */
   trails?: boolean;
 }
 
@@ -21,8 +24,11 @@ const OTHER_BYTES = 4096;
 /** Segments that say how to show the picture, that sharp reads, or that have warnings of their own. */
 const KNOWN =
   /^(JFIF\0|Exif\0|http:\/\/ns\.|ICC_PROFILE\0|MPF\0|urn:iso:std:iso:ts|JP|Photoshop |Adobe|Ducky)/;
-/** More than the line break or the few bytes of padding that programs add after the end of a picture. */
-const TAIL_BYTES = 32;
+const END = Buffer.from('ffd9', 'hex');
+/** Codes of other pixels than those that decoders make up where some are missing. One of them alone may happen to stand for nothing new. */
+const OTHER_CODES = [0x24, 0x5a].map((byte) => Buffer.alloc(64, byte));
+/** The rows that the last blocks may have, in which pixels are missing first. */
+const LAST_ROWS = 32;
 
 const XMP = 'http://ns.adobe.com/xap/1.0/\0';
 const ISO_GAIN_MAP = 'urn:iso:std:iso:ts:21496:-1';
@@ -42,11 +48,38 @@ function announcesGainMap({ marker, data }: Segment): boolean {
   );
 }
 
+/**
+ * Returns a file that lacks only its end mark, as some cameras write them, with it; `null` for one that libjpeg reads as it is, or that has a mark
+ * behind its head. Throws if pixels are missing, of which libjpeg warns above the last rows. There, it draws what follows in their place.
+ */
+export async function withEnd(
+  path: string,
+  { width, height }: Metadata,
+  sharp: SharpConstructor,
+): Promise<Buffer | null> {
+  const file = await readFile(path);
+  const top = Math.max(0, height - LAST_ROWS);
+  const last = { left: 0, top, width, height: height - top };
+  const drawn = (picture: Buffer, failOn: 'error' | 'warning' = 'error') =>
+    sharp(picture, { ...INPUT, failOn })
+      .extract(last)
+      .raw()
+      .toBuffer();
+  if (file.includes(END, HEAD_BYTES) || (await drawn(file).catch(() => null))) return null;
+  // Half of the mark may be there.
+  const codes = file.at(-1) === END[0] ? file.subarray(0, -1) : file;
+  const ended = Buffer.concat([codes, END]);
+  const shown = await drawn(ended, 'warning');
+  for (const other of OTHER_CODES)
+    if (!shown.equals(await drawn(Buffer.concat([codes, other, END])))) throw damaged();
+  return ended;
+}
+
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
   const tail = await readHead(path, TAIL_BYTES, Math.max(0, (await stat(path)).size - TAIL_BYTES));
-  const trails = !tail.includes('ffd9', 0, 'hex') && tail.some((byte) => byte !== tail[0]);
-  const parts: Parts = { gainMap: false, pictures: 1, tells: false, trails };
+  const ends = tail.includes(END);
+  const parts: Parts = { gainMap: false, pictures: 1, tells: false, ends, trails: !ends && saysMore(tail) };
   for (const segment of segments(await readHead(path, HEAD_BYTES))) {
     const { marker, at, data } = segment;
     parts.gainMap ||= announcesGainMap(segment);

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { Metadata } from '../convert/sharp.ts';
-import { long } from './bytes.ts';
+import { long, saysMore } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
@@ -39,17 +39,24 @@ export function writeHeader(
 const USUAL_GAMMA = 2.2;
 
 const XMP = 'XML:com.adobe.xmp\0';
+/** The time, and chunks of programs (PNG, third edition, section 5.4), but not of animations, Content Credentials and ImageMagick's canvas. */
+const TELLING = /^(tIME|(?!acTL|fcTL|fdAT|caBX|vpAg|caNv|orNT).[a-z])/;
 
 /**
  * Returns how the numbers of a file represent colours, if a `cICP` chunk says so, or a `gAMA` chunk without `sRGB` (PNG, third edition,
- * sections 4.3 and 11.3.2), and the metadata that sharp does not read: the time, and what is behind the pixels, where ImageMagick writes it.
+ * sections 4.3 and 11.3.2), and the metadata that sharp does not read: the time, what programs add, and what is behind the pixels, where ImageMagick writes it, or behind all.
  */
 export function readChunks(file: Buffer) {
   const told: Pick<Metadata, 'exif' | 'xmp'> = {};
   const seen = new Set<string>();
-  let [isBehind, tells, gamma] = [false, false, USUAL_GAMMA];
+  let [isBehind, tells, gamma, end] = [false, false, USUAL_GAMMA, PNG_SIGNATURE.length];
   let codes: Cicp | null = null;
   for (const { type, data } of chunksOf(file)) {
+    end += 12 + data.length;
+    if (type === 'IEND') {
+      tells ||= saysMore(file.subarray(end));
+      break;
+    }
     isBehind ||= type === 'IDAT';
     const isXmp = type === 'iTXt' && data.toString('latin1', 0, XMP.length) === XMP;
     if (type === 'eXIf' || isXmp) {
@@ -57,7 +64,7 @@ export function readChunks(file: Buffer) {
       // A copy, so that the file does not stay in memory with it. Of several, the first one counts.
       if (isBehind && !seen.has(kind)) told[kind] = Buffer.from(data);
       seen.add(kind);
-    } else tells ||= type === 'tIME' || (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type));
+    } else tells ||= TELLING.test(type) || (isBehind && ['tEXt', 'zTXt', 'iTXt'].includes(type));
     if (isBehind) continue;
     if (type === 'cICP' && data.length === 4) codes ??= { primaries: data[0] ?? 0, transfer: data[1] ?? 0 };
     if (type === 'gAMA' && data.length === 4) gamma = 100_000 / data.readUInt32BE();

@@ -4,17 +4,17 @@ import type { HeifParts } from './heif-boxes.ts';
 import { withMetadata } from './png.ts';
 
 /**
- * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrowGrey` or `premultiplied`, to an
+ * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrowGrey`, `premultiplied` or rewritten, to an
  * upright PNG with its EXIF, in sRGB or with its profile. Returns `null` if sharp reads the colours correctly itself.
  */
 export async function recoloured(
   input: string | Buffer,
   { depth, bitsPerSample, hasAlpha, exif, icc }: Metadata,
-  { cicp, narrowGrey: narrow, premultiplied }: Pick<HeifParts, 'cicp'> & Partial<HeifParts>,
+  { cicp = null, narrowGrey: narrow, premultiplied, rewritten }: Partial<HeifParts & { rewritten: boolean }>,
   sharp: SharpConstructor,
 ): Promise<Buffer | null> {
   // If there is also a profile, the codes take precedence.
-  if (!narrow && !premultiplied && (cicp === null || (isPlain(cicp) && !icc))) return null;
+  if (!narrow && !premultiplied && !rewritten && (cicp === null || (isPlain(cicp) && !icc))) return null;
   const isDeep = depth === 'ushort';
   const whole = sharp(input, INPUT).autoOrient().keepIccProfile();
   const stretched = narrow ? whole.linear(...stretch(bitsPerSample ?? 8, isDeep ? 65_535 : 255)) : whole;

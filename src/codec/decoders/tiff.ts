@@ -33,6 +33,8 @@ const TAG = {
   jpegTables: 347,
   subsampling: 530,
   icc: 34675,
+  /** Of GDAL: the number of places that were not measured. */
+  missing: 42113,
 } as const;
 const TAGS = new Set<number>(Object.values(TAG));
 /** What each plane has as the whole picture does. */
@@ -41,8 +43,8 @@ const PASSED_ON: readonly number[] = [TAG.compression, TAG.bitOrder, TAG.predict
 const TELLING = [270, 271, 272, 306, 315, 316, 33432, 34665, 34853];
 /** Colours, alpha and one more. Pictures have no others. */
 const MOST_SAMPLES = 5;
-/** Bytes of a value by type: unsigned integers, bytes that TIFF leaves undefined, and places of directories. */
-const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1, 13: 4 };
+/** Bytes of a value by type: unsigned integers, texts, bytes that TIFF leaves undefined, and places of directories. */
+const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 2: 1, 3: 2, 4: 4, 7: 1, 13: 4 };
 const LONG = 4;
 const MOST_ENTRIES = 1000;
 /** libtiff takes ten seconds to count 200,000. */
@@ -121,6 +123,7 @@ export async function decodeTiff(
     ...only,
     ...(TELLING.some((tag) => values.has(tag)) && { told: { exif: file } }),
     ...(!LOSSY.includes(one(TAG.compression, 1)) && { packed }),
+    isMeasured: one(TAG.photometric, -1) === GREY && !values.has(TAG.missing),
     isOpaque: one(TAG.extra, SEPARATE) === UNDESCRIBED,
     ...(layout && { still: writePng({ ...(await draw(file, layout, values, limits, sharp)), level: 1 }) }),
   };

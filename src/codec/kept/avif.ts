@@ -27,13 +27,10 @@ export function bareAvif(file: Buffer, keepsExif: boolean): Bare | null {
   const top = [...boxesIn(file)];
   const meta = top.find(({ type }) => type === 'meta')?.body.subarray(4);
   if (!meta || top.some(({ type }) => !['ftyp', 'meta', 'mdat', 'free', 'skip'].includes(type))) return null;
-  const pitm = boxIn(meta, 'pitm');
-  const main = pitm[0] === 0 ? pitm.readUInt16BE(4) : pitm.readUInt32BE(4);
-  const types = typesIn(boxIn(meta, 'iinf'), main);
-  const items = types && itemsIn(meta, file, types);
-  const masks = items?.filter(({ id, type }) => id !== main && type === 'av01');
-  const picture = items?.find(({ id }) => id === main);
-  if (!items || !picture || !masks || masks.length > 1) return null;
+  const found = picturesIn(meta, file);
+  if (!found) return null;
+  const { items, picture, masks } = found;
+  const main = picture.id;
   const told = items.filter(({ type }) => METADATA.includes(type));
   if (told.length + masks.length + 1 !== items.length || (keepsExif && told.length > 0)) return null;
   const references = boxIn(meta, 'iref');
@@ -48,6 +45,39 @@ export function bareAvif(file: Buffer, keepsExif: boolean): Bare | null {
   const [sides, others] = whole.map(({ properties }) => properties.find(({ type }) => type === 'ispe')?.body);
   if (!isKnown || whole.length !== bare.length || (others && sides && !others.equals(sides))) return null;
   return { file: avifOf(whole) };
+}
+
+/** Kinds of properties that turn a picture, in their order. */
+const TURNING = ['irot', 'imir'];
+
+/**
+ * Returns a picture, without its metadata, whose mask says how it is turned; `null` if nothing is missing. avifenc 0.11 says it of the picture
+ * alone: browsers turn both, and libheif does not turn the mask.
+ */
+export function withTurnedMask(file: Buffer): Buffer | null {
+  const { picture, masks: [mask] = [] } = picturesIn(boxIn(file, 'meta').subarray(4), file) ?? {};
+  const turningOf = (item: Item) => item.properties.filter(({ type }) => TURNING.includes(type));
+  if (!picture || !mask || picture.type !== 'av01' || turningOf(mask).length > 0) return null;
+  const turning = turningOf(picture);
+  if (turning.length === 0) return null;
+  return avifOf([picture, { ...mask, properties: [...mask.properties, ...turning] }]);
+}
+
+/** Reports whether the only picture of a file is `narrowGrey` according to its own data. */
+export function isNarrowGrey(file: Buffer): boolean {
+  const units = unitsIn(picturesIn(boxIn(file, 'meta').subarray(4), file)?.picture.data ?? Buffer.alloc(0));
+  return units !== null && headOf(units[0])?.isNarrowGrey === true;
+}
+
+/** Returns the items of a file with one picture in AV1 and, at most, its mask. */
+function picturesIn(meta: Buffer, file: Buffer) {
+  const pitm = boxIn(meta, 'pitm');
+  const main = pitm[0] === 0 ? pitm.readUInt16BE(4) : pitm.readUInt32BE(4);
+  const types = typesIn(boxIn(meta, 'iinf'), main);
+  const items = types && itemsIn(meta, file, types);
+  const masks = items?.filter(({ id, type }) => id !== main && type === 'av01');
+  const picture = items?.find(({ id }) => id === main);
+  return items && picture && masks && masks.length < 2 ? { items, picture, masks } : null;
 }
 
 /** Returns the types of the items, or `null` if the main one is hidden. */
@@ -168,6 +198,8 @@ interface Head {
   /** The bodies of `av1C` and `pixi`. */
   configuration: Buffer;
   depths: Buffer;
+  /** Whether it has no chroma, and its numbers leave out both ends of the range. */
+  isNarrowGrey: boolean;
 }
 
 /** Reads the sequence header of a still picture (section 5.5.1). Returns `null` for any other, and for the professional profile. */
@@ -188,10 +220,14 @@ function headOf(unit: Buffer): Head | null {
   bits(6);
   const isDeep = bits(1);
   const isGrey = profile === 0 ? bits(1) : 0;
+  // Codes of the colours.
+  if (bits(1)) bits(24);
+  const isNarrowGrey = isGrey === 1 && bits(1) === 0;
   const shape = (isDeep << 6) | (isGrey << 4) | (profile === 0 ? 0x0c : 0);
   const depths = new Array(isGrey ? 1 : 3).fill(isDeep ? 10 : 8);
   return {
     sides,
+    isNarrowGrey,
     configuration: Buffer.from([0x81, (profile << 5) | level, shape, 0]),
     depths: Buffer.from([0, 0, 0, 0, depths.length, ...depths]),
   };

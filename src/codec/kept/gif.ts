@@ -1,4 +1,5 @@
 import { tableBytes } from '../convert/frames.ts';
+import { saysMore } from '../decoders/bytes.ts';
 
 /** Blocks of GIF89a, sections 18 to 27. */
 const [IMAGE, EXTENSION, TRAILER] = [0x2c, 0x21, 0x3b];
@@ -69,14 +70,19 @@ export function withClearing(file: Buffer, most: number): Buffer | null {
   return made;
 }
 
-/** Reports whether a GIF has comments, or an application's block whose name begins like `XMP Data`, which sharp does not read. */
-export function hasTexts(file: Buffer): boolean {
-  return partsIn(file).some(
-    ({ area, codesAt }) =>
-      !area &&
-      (file[codesAt] === COMMENT ||
-        (file[codesAt] === APPLICATION && file.toString('latin1', codesAt + 2, codesAt + 5) === 'XMP')),
-  );
+/**
+ * Reports whether a GIF has comments, an application's block whose name begins like `XMP Data`, which sharp does not read, or more than padding
+ * behind its end.
+ */
+export function tellsMore(file: Buffer): boolean {
+  let trailer = 13 + tableBytes(file.readUInt8(10));
+  for (const { area, codesAt, end } of partsIn(file)) {
+    const isXmp =
+      file[codesAt] === APPLICATION && file.toString('latin1', codesAt + 2, codesAt + 5) === 'XMP';
+    if (!area && (file[codesAt] === COMMENT || isXmp)) return true;
+    trailer = end;
+  }
+  return saysMore(file.subarray(trailer + 1));
 }
 
 /** Yields extensions, and frames with their area and the control extension before them. Throws a `RangeError` if the file is broken. */

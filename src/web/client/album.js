@@ -41,7 +41,7 @@ async function createAlbum(form, title, images) {
     for (;;) {
       const some = left.slice(0, MOST_AT_ONCE);
       const body = JSON.stringify({ ...more, ...(some.length > 0 && { images: some }) });
-      const answer = await ask(path, { method: 'POST', headers: { ...headers, ...own }, body });
+      const answer = await ask(path, { method: 'POST', headers: { ...headers, ...own }, body }, [429]);
       const [, place] = /^images\[(\d+)\]\.id$/.exec(answer.body?.details?.[0]?.field) ?? [];
       if (answer.status !== 404 || place === undefined) {
         if (answer.fault !== null) return answer;

@@ -125,16 +125,27 @@ export function faultIn(status, body) {
   return say(STATUSES[status] ?? 'errorStatus', { status });
 }
 
+/** A server that is busy, or counts requests, is asked again after this time. */
+const PAUSE_MS = 3000;
+/** How often, where nobody would ask again. */
+const TRIES = 5;
+
 /**
  * Requests JSON from the server. Never rejects: a fault is returned as `{ fault }`. A page that something between has
  * sent in its place, such as a login, is one.
  * @param {string} path
  * @param {RequestInit} [init]
+ * @param {readonly number[]} [busy] statuses after which the server is asked again
+ * @param {number} [tries]
  * @returns {Promise<{ body: any, status: number, fault: string | null }>}
  */
-export async function ask(path, init) {
+export async function ask(path, init, busy = [], tries = TRIES) {
   try {
     const answer = await fetch(path, init);
+    if (tries > 1 && busy.includes(answer.status)) {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      return ask(path, init, busy, tries - 1);
+    }
     const body = await answer.json().catch(() => null);
     const isGood = answer.ok && body?.success === true;
     return { body, status: answer.status, fault: isGood ? null : faultIn(answer.status, body) };

@@ -1,6 +1,7 @@
 // @ts-check
 import { announce, ask, byId, make, say } from './dom.js';
 import { keep, recall } from './kept.js';
+import { hideDeleted } from './mine.js';
 import { fetchPage, REPLACED } from './page-parts.js';
 import './results.js';
 import { popUp, shareRow } from './share.js';
@@ -131,6 +132,8 @@ document.addEventListener(REPLACED, () => {
 });
 
 addEventListener('pagehide', () => {
+  // Marks those that have come since.
+  hideDeleted();
   const state = JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML });
   const isOther = results.ariaBusy || results.querySelector('.banner');
   // If they are not those of the URL, or too much to keep, a returning visitor starts with the first pictures.

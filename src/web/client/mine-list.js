@@ -1,7 +1,7 @@
 // @ts-check
 import { copyButton } from './copy.js';
 import { button, byId, language, make, say } from './dom.js';
-import { findMine, forgetMine, readAlbums, readMine } from './mine.js';
+import { findMine, forgetMine, hideDeleted, readAlbums, readMine } from './mine.js';
 import { chooseIn, tickBox } from './ticks.js';
 import { checkPicture, deleteSoon, gone, onAside, onChanged, onGone, takeOut } from './undo.js';
 
@@ -35,6 +35,7 @@ export function showMine() {
   more.hidden = hidden.length === 0;
   more.textContent = say('showAll', { count: mine.length });
   showAlbums();
+  hideDeleted();
 }
 
 /**
@@ -170,6 +171,7 @@ onGone((id) => {
 });
 
 onAside(({ id, aside, fault }) => {
+  hideDeleted();
   const item = itemWith(id);
   if (!item) return aside || showMine();
   if (aside) return putAway(item, false);

@@ -19,6 +19,8 @@ import { keep, keysWith, recall } from './kept.js';
 // Each entry has a key of its own. Of one list for all, two pages that write at once keep only what one has written.
 const PICTURES = 'picpool:mine:';
 const ALBUMS = 'picpool:albums:';
+/** Marks tiles of pictures that were kept here. */
+const OWN = 'data-own';
 
 for (const prefix of [PICTURES, ALBUMS]) splitList(prefix);
 
@@ -62,6 +64,19 @@ export function findMine(id) {
 export function findAlbum(id) {
   return parsed(recall(ALBUMS + id));
 }
+
+/**
+ * Hides tiles of own pictures that are deleted, or will be, of which the server cannot tell a page that stays or comes
+ * back.
+ */
+export function hideDeleted() {
+  for (const tile of document.querySelectorAll('a:is(.tile, .shot)')) {
+    const mine = findMine(tile.getAttribute('href')?.slice(-12));
+    const isOwn = tile.toggleAttribute(OWN, mine !== null || tile.hasAttribute(OWN));
+    tile.parentElement?.toggleAttribute('hidden', isOwn && (mine === null || mine.deleting !== undefined));
+  }
+}
+addEventListener('pageshow', hideDeleted);
 
 /**
  * Calls back after another page has changed what is kept, once for many changes.
@@ -177,6 +192,7 @@ export function changeMine(id, change) {
 }
 
 export function forgetMine() {
+  for (const tile of document.querySelectorAll(`[${OWN}]`)) tile.removeAttribute(OWN);
   for (const key of [...keysWith(PICTURES), ...keysWith(ALBUMS)]) keep(key, null);
 }
 

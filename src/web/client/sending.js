@@ -2,6 +2,7 @@
 import { say } from './dom.js';
 import { faultOfAnswer, PASSING } from './faults.js';
 import { findAlbum } from './mine.js';
+import { withdraw } from './undo.js';
 
 /** The album of this browser that the page's URL names: uploads go there. */
 export const album = findAlbum(new URLSearchParams(location.search).get('album'));
@@ -10,14 +11,16 @@ export const album = findAlbum(new URLSearchParams(location.search).get('album')
  * How long to wait before a lost connection is retried, in ms, if the browser does not report that it is back online.
  */
 const PAUSE_MS = 2000;
+/** If the server counts uploads, how long it is waited for at most, in seconds. */
+const MOST_WAIT = 60;
 
 /**
  * @typedef {{
  *   sent(share: number): void,
- *   lost(): void,
+ *   lost(words: string): void,
  *   done(image: import('./upload-card.js').Uploaded): void,
  *   failed(words: string, mayWorkLater: boolean): void,
- * }} Course the course of an upload; `lost`: it will be retried once automatically
+ * }} Course the course of an upload; `lost`: it will be retried automatically
  */
 
 /** A picture that the server fetches from its URL, in the place of a file. */
@@ -36,44 +39,55 @@ export class Body extends FormData {
 }
 
 /**
- * Sends one file. A lost connection is retried once when the network is back. Returns a function that cancels it.
+ * Sends one file. A lost connection is retried once when the network is back; a server that counts uploads is asked
+ * again when it says. Returns a function that cancels it.
  * @param {HTMLFormElement} form with the URL and the names of the fields
  * @param {Body} body
  * @param {Course} course
  */
 export function sendFile(form, body, course) {
   const token = tokenOf(form);
-  let request = post(true);
+  let isUnwanted = false;
+  /** Whether the server may have stored it, of which no answer came. */
+  let mayBeStored = false;
+  let isLost = false;
+  let request = post();
   let stopWaiting = () => {};
 
-  /**
-   * Uses XMLHttpRequest, because fetch does not report how much has been sent.
-   * @param {boolean} isFirst
-   */
-  function post(isFirst) {
+  /** Uses XMLHttpRequest, because fetch does not report how much has been sent. */
+  function post() {
+    const mayHaveBeen = mayBeStored;
+    // What is small is stored before any progress is told.
+    mayBeStored = true;
     const sending = new XMLHttpRequest();
     sending.open('POST', form.action);
     sending.setRequestHeader('accept', 'application/json');
     sending.setRequestHeader('idempotency-key', body.key);
     if (token !== '') sending.setRequestHeader('authorization', `Bearer ${token}`);
     sending.responseType = 'json';
-    sending.upload.addEventListener('progress', ({ loaded, total }) => course.sent(loaded / total));
+    sending.upload.addEventListener('progress', ({ loaded, total }) => {
+      mayBeStored = mayHaveBeen || loaded === total;
+      if (isUnwanted && !mayBeStored) sending.abort();
+      else course.sent(loaded / total);
+    });
     sending.addEventListener('load', () => {
+      mayBeStored = mayHaveBeen;
       const { status, response } = sending;
       const isGood = status >= 200 && status < 300;
       // The clock of this browser may be wrong.
       const ahead = (Date.parse(sending.getResponseHeader('date') ?? '') || Date.now()) - Date.now();
-      if (isGood && response?.success === true) return course.done({ ...response, ahead });
+      if (isGood && response?.success === true)
+        return isUnwanted ? withdraw(response) : course.done({ ...response, ahead });
+      const wait = Number(sending.getResponseHeader('retry-after'));
+      if (status === 429 && wait > 0 && wait <= MOST_WAIT) return again(say('paused'), wait * 1000);
       // A page that something between has sent, such as a login, is no answer.
       void fail(isGood ? 0 : status, response);
     });
     const lost = () => {
       sending.abort();
-      if (!isFirst) return void fail(0, null);
-      course.lost();
-      stopWaiting = whenBack(() => {
-        request = post(false);
-      });
+      if (isLost) return void fail(0, null);
+      isLost = true;
+      again(say('reconnecting'));
     };
     sending.addEventListener('error', lost);
     // If the network goes down, the connection may take minutes to notice.
@@ -87,11 +101,21 @@ export function sendFile(form, body, course) {
     return sending;
   }
 
+  /** @param {string} words @param {number} [pause] */
+  function again(words, pause) {
+    if (isUnwanted && !mayBeStored) return;
+    course.lost(words);
+    stopWaiting = whenBack(() => {
+      request = post();
+    }, pause);
+  }
+
   /**
    * @param {number} status
    * @param {unknown} answer
    */
   async function fail(status, answer) {
+    if (isUnwanted) return;
     // A file that is no longer there breaks the connection off, or seems to be empty.
     if (status === 0 && !(await isReadable(body.get('image'))))
       return course.failed(say('unreadableFile'), false);
@@ -99,6 +123,9 @@ export function sendFile(form, body, course) {
   }
 
   return () => {
+    isUnwanted = true;
+    // What may be stored is deleted by its answer, whose token is nowhere else.
+    if (mayBeStored) return;
     stopWaiting();
     request.abort();
   };
@@ -166,14 +193,15 @@ export function keepReadable(form, body, sides) {
 }
 
 /**
- * Calls back when the network may be back. Returns a function that cancels it.
+ * Calls back when the network, or the server, may be back. Returns a function that cancels it.
  * @param {() => void} then
+ * @param {number} [pause] in ms
  */
-function whenBack(then) {
+function whenBack(then, pause = PAUSE_MS) {
   if (!navigator.onLine) {
     addEventListener('online', then, { once: true });
     return () => removeEventListener('online', then);
   }
-  const timer = setTimeout(then, PAUSE_MS);
+  const timer = setTimeout(then, pause);
   return () => clearTimeout(timer);
 }

@@ -1,6 +1,6 @@
 // @ts-check
 import { announce, ask, button, byId, make, say } from './dom.js';
-import { changeMine, findMine, isOver, onOthersChange, readMine, removeMine } from './mine.js';
+import { addMine, changeMine, findMine, isOver, onOthersChange, readMine, removeMine } from './mine.js';
 
 /**
  * @typedef {import('./mine.js').Mine} Mine
@@ -16,9 +16,8 @@ export const onAside = (then) => listen(ASIDE, then);
 export const onChanged = (then) => listen(CHANGED, then);
 /** How long a deletion can be undone. */
 const UNDO_MS = 8000;
-/** A server that is busy, or counts requests, is asked again after this time, so many times. */
-const PAUSE_MS = 3000;
-const TRIES = 5;
+/** A server that counts requests takes more only later. */
+const MOST_AT_ONCE = 100;
 
 /** Pictures whose deletion can still be undone, as this page has marked them. @type {Mine[]} */
 let pending = [];
@@ -51,8 +50,14 @@ export function deleteSoon(images) {
   /** @type {HTMLElement} */ (bar.firstElementChild).textContent = words;
   bar.hidden = false;
   announce(say('deletedUndo', { words }));
+  if (pending.length > MOST_AT_ONCE) addEventListener('beforeunload', askBeforeLeaving);
   clearTimeout(timer);
   timer = setTimeout(() => void deleteAll(closeDue()), UNDO_MS);
+}
+
+/** Those that the server refuses when the page is left stay online until the next visit. @param {BeforeUnloadEvent} event */
+function askBeforeLeaving(event) {
+  if (pending.length + begun.size > MOST_AT_ONCE) event.preventDefault();
 }
 
 function undo() {
@@ -101,21 +106,26 @@ async function deleteAll(images, isTakenOver = false) {
  * @param {boolean} isTakenOver
  */
 async function deleteNow(image, isTakenOver) {
-  for (let attempt = 1; ; attempt++) {
-    const { body, status, fault } = await ask(...deletionOf(image));
-    // The token is nowhere else, so only this server's word counts.
-    if (fault === null || body?.code === 'not_found') return gone(image.id);
-    if ([429, 503].includes(status) && attempt < TRIES) {
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-      continue;
-    }
-    // The page was left meanwhile, or nobody has seen it here: the next page tries again.
-    if (!begun.has(image.id)) return;
-    if (isTakenOver && (status === 0 || status === 429 || status >= 500)) return;
-    changeMine(image.id, { deleting: undefined });
-    tell(ASIDE, { id: image.id, aside: false, fault });
-    return announce(fault);
-  }
+  const { body, status, fault } = await ask(...deletionOf(image), [429, 503]);
+  // The token is nowhere else, so only this server's word counts.
+  if (fault === null || body?.code === 'not_found') return gone(image.id);
+  // The page was left meanwhile, or nobody has seen it here: it is tried again later.
+  if (!begun.has(image.id)) return;
+  if (isTakenOver && (status === 0 || status === 429 || status >= 500)) return;
+  changeMine(image.id, { deleting: undefined });
+  tell(ASIDE, { id: image.id, aside: false, fault });
+  announce(fault);
+}
+
+/**
+ * Deletes a picture that came although it was cancelled. It is marked, so that another page does it if this one is left.
+ * @param {Mine} image
+ */
+export function withdraw(image) {
+  addMine(image);
+  changeMine(image.id, { deleting: Date.now() });
+  void deleteAll([image], true);
+  finishOthers();
 }
 
 /**
@@ -146,7 +156,10 @@ function deletionOf({ id, url, delete_token }) {
   return [path, { method: 'DELETE', headers: { 'x-delete-token': delete_token }, keepalive: true }];
 }
 
-/** Deletes what a page that was left was told to delete, of which nobody has heard the answer. */
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let nextLook;
+
+/** Deletes what a page that was left was told to delete, of which nobody has heard the answer, as long as there is any. */
 function finishOthers() {
   const now = Date.now();
   const marked = readMine().filter(({ deleting }) => deleting !== undefined);
@@ -156,11 +169,13 @@ function finishOthers() {
     marked.filter((image) => !isLater(image)),
     true,
   );
-  if (marked.some(isLater)) setTimeout(finishOthers, UNDO_MS);
+  clearTimeout(nextLook);
+  if (marked.length > 0) nextLook = setTimeout(finishOthers, UNDO_MS);
 }
 
 addEventListener('pagehide', () => {
-  // The list keeps them until the server has confirmed it.
+  // The list keeps them until the server has confirmed it. This listener must be the first: requests that are broken off
+  // are heard of after one, and would bring their pictures back.
   const images = [...begun.values(), ...closeDue()];
   begun.clear();
   for (const image of images) {

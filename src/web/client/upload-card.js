@@ -78,10 +78,10 @@ export class UploadCard {
     }
   }
 
-  /** Shows that the connection is lost. The upload is retried automatically. */
-  lost() {
+  /** Shows why the upload is retried automatically. @param {string} words */
+  lost(words) {
     this.progress.removeAttribute('value');
-    this.facts.textContent = say('reconnecting');
+    this.facts.textContent = words;
   }
 
   /**

@@ -92,7 +92,7 @@ function uploadOf(form, file, body = bodyOf(form, file)) {
         keepReadable(form, body, sides);
         upload.stop = sendFile(form, body, {
           sent: (share) => card.sent(share),
-          lost: () => card.lost(),
+          lost: (words) => card.lost(words),
           ...{ done, failed },
         });
       });

@@ -79,27 +79,39 @@ takeChosen();
 form.addEventListener('change', ({ target }) => target !== input && waiting.length > 0 && take([]));
 form.addEventListener('submit', (event) => event.preventDefault());
 
+/** Returns what the server is to fetch, if that is an address. @param {string} text @returns {File[]} */
+function linked(text) {
+  const isLink = form.dataset.fromUrl !== undefined && /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
+  return isLink ? [new LinkedFile(text)] : [];
+}
+
+/** Links may be meant for a field. @param {DragEvent} event */
+function isTaken({ dataTransfer, target }) {
+  const types = dataTransfer?.types ?? [];
+  const isForZone = form.dataset.fromUrl !== undefined && zone.contains(/** @type {Node} */ (target));
+  return types.includes('Files') || (isForZone && types.includes('text/uri-list'));
+}
 document.addEventListener('dragover', (event) => {
-  if (!event.dataTransfer?.types.includes('Files')) return;
-  event.preventDefault();
-  zone.classList.add('over');
+  const isOver = isTaken(event);
+  zone.classList.toggle('over', isOver);
+  if (isOver) event.preventDefault();
 });
 document.addEventListener('dragleave', ({ relatedTarget }) => {
   if (relatedTarget === null) zone.classList.remove('over');
 });
 document.addEventListener('drop', (event) => {
-  if (!event.dataTransfer?.types.includes('Files')) return;
+  if (!event.dataTransfer || !isTaken(event)) return;
   event.preventDefault();
   zone.classList.remove('over');
-  take(event.dataTransfer.files);
+  const { files } = event.dataTransfer;
+  take(files.length > 0 ? files : linked(event.dataTransfer.getData('URL')));
 });
 document.addEventListener('paste', ({ clipboardData, target }) => {
   const text = clipboardData?.getData('text/plain').trim() ?? '';
   // Text of a document often comes with its picture. Where somebody types, the text is meant.
   if (text !== '' && target instanceof Element && target.matches(':read-write')) return;
-  const pasted = [...(clipboardData?.files ?? [])];
-  const isLink = form.dataset.fromUrl !== undefined && /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
-  if (pasted.length === 0 && isLink) pasted.push(new LinkedFile(text));
+  const files = [...(clipboardData?.files ?? [])];
+  const pasted = files.length > 0 ? files : linked(text);
   if (pasted.length + waiting.length > 0) return take(pasted, true);
   held.textContent = say('nothingPasted');
   held.hidden = false;

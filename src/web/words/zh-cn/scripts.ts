@@ -118,6 +118,7 @@ export const scripts: Words['scripts'] = {
     sent: '{size} 的 {percent}',
     converting: '正在转换…',
     reconnecting: '连接已中断，恢复后将自动重试…',
+    paused: '上传过于频繁，稍后将自动继续…',
     cancel: '取消',
     cancelled: '已取消上传 {name}。',
     tryAgain: '重试',
