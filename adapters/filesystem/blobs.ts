@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { statSync } from 'node:fs';
-import { chown, copyFile, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { constants, statSync } from 'node:fs';
+import { copyFile, lchown, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
@@ -24,7 +24,7 @@ const PARTIAL_AGE_MS = 24 * 60 * 60 * 1000;
 
 /** A `BlobStore` in a folder, with one file for each blob, in subfolders by a hash of the key. */
 export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBlobsOptions): BlobStore {
-  /** Whether a file was stored. If the folder is gone since, its disk is: a new one below the mount point would pass for it. */
+  /** Whether it held a file. If the folder is gone since, its disk is: a new one below the mount point would pass for it. */
   let isUsed = false;
 
   async function infoOf(path: string, key: string): Promise<BlobInfo | null> {
@@ -62,6 +62,7 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
         // Sending the file opens it in this thread anyway, and another thread costs more than the answer.
         const found = statSync(path, { throwIfNoEntry: false });
         if (!found?.isFile()) return null;
+        isUsed = true;
         const end = Math.min(range?.end ?? found.size, found.size);
         return orNull(fileBody(path, Math.min(range?.start ?? 0, end), end));
       }),
@@ -95,8 +96,9 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
 }
 
 /**
- * Moves a file to its place, replacing any file there, and creates the folder of all places only if `isNew`. When it resolves, content and name are on the disk and survive
- * a power failure. A rename is atomic only within one file system; a file from another is copied first.
+ * Moves a file to its place, replacing any file there, and creates the folder of all places only if `isNew`. When it resolves,
+ * content and name are on the disk and survive a power failure. A rename is atomic only within one file system; a file from
+ * another is copied first.
  */
 async function publish(source: string, place: Place, isNew: boolean): Promise<void> {
   await sync(source, 'r+');
@@ -145,21 +147,28 @@ async function makeFolder(folder: string, above: boolean): Promise<void> {
   const made = await making.catch((error) => {
     if (systemCode(error) !== 'EEXIST') throw error;
   });
-  await handOver(folder);
   const [highest, holding] = [resolve(made ?? folder), dirname(resolve(folder))];
+  if (highest.length <= holding.length) await handOver(holding);
+  await handOver(folder);
   await sync(holding, 'r');
   for (let at = holding; at.length >= highest.length && at !== dirname(at); at = dirname(at))
     await sync(dirname(at), 'r').catch(() => {});
 }
 
-/** Gives what a command made as root to the owner of the folder that it is in: the server may have another user. */
+/**
+ * Gives what a command made as root to the owner of the folder that it is in: the server may have another user. The folder is
+ * held open, and links are not followed, because that user could put one to any file in the place of what was made.
+ */
 async function handOver(path: string): Promise<void> {
   try {
     if (process.getuid?.() !== 0) return;
-    const { uid, gid } = await stat(dirname(path));
-    await chown(path, uid, gid);
+    const folder = await open(dirname(path), constants.O_DIRECTORY);
+    const owned = folder
+      .stat()
+      .then(({ uid, gid }) => lchown(`/proc/self/fd/${folder.fd}/${basename(path)}`, uid, gid));
+    await owned.finally(() => folder.close());
   } catch {
-    // On Deno this takes a permission that the server does without, and some network folders have one owner for all.
+    // This takes Linux, and on Deno permissions that the server does without. Some network folders have one owner for all.
   }
 }
 

@@ -1,6 +1,17 @@
 import { test } from 'bun:test';
 import assert from 'node:assert/strict';
-import { chown, mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import {
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rename,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { createFolderBlobs, placeOf, translated } from '../../adapters/filesystem/blobs.ts';
@@ -61,46 +72,49 @@ test('a file from another file system is also taken over', async () => {
 test('a folder that held files and is gone, as with its disk, is not created again where nobody would look for them', async () => {
   await withFolder(async (folder) => {
     const root = join(folder, 'mount', 'images');
-    const blobs = createFolderBlobs({ folder: root, fileBody });
+    let blobs = createFolderBlobs({ folder: root, fileBody });
     const put = async (key: string) => {
       await writeFile(join(folder, 'upload'), key);
       await blobs.put(key, join(folder, 'upload'), 'image/png');
     };
     await put('a.png');
-    await rename(root, join(folder, 'unmounted'));
-    await assert.rejects(put('b.png'), { code: 'unavailable' });
-    assert.deepEqual(await readdir(join(folder, 'mount')), []);
-    await rename(join(folder, 'unmounted'), root);
-    await put('b.png');
-    assert.equal(await new Response(await blobs.get('a.png')).text(), 'a.png');
+    for (const isStartedAnew of [false, true]) {
+      if (isStartedAnew) blobs = createFolderBlobs({ folder: root, fileBody });
+      assert.equal(await new Response(await blobs.get('a.png')).text(), 'a.png');
+      await rename(root, join(folder, 'unmounted'));
+      await assert.rejects(put('b.png'), { code: 'unavailable' });
+      assert.deepEqual(await readdir(join(folder, 'mount')), []);
+      await rename(join(folder, 'unmounted'), root);
+      await put('b.png');
+    }
   });
 });
 
 test.skipIf(process.getuid?.() !== 0)(
-  'what root stores belongs to the owner of the folder, whom the server may run as',
+  'what root stores belongs to the owner of the folder, whom the server may run as, but not what links of that user lead to',
   async () => {
     await withFolder(async (folder) => {
-      const root = join(folder, 'images');
-      await mkdir(root);
-      await chown(root, 65_534, 65_534);
-      const elsewhere = await mkdtemp('/dev/shm/picpool-');
-      for (const [key, path] of [
-        ['a.png', folder],
-        ['b.png', elsewhere],
-      ] as const) {
+      const [data, elsewhere] = [join(folder, 'data'), await mkdtemp('/dev/shm/picpool-')];
+      await mkdir(data);
+      await chown(data, 65_534, 65_534);
+      const root = join(data, 'images');
+      const put = async (key: string, path: string) => {
         await writeFile(join(path, key), key);
         await createFolderBlobs({ folder: root, fileBody }).put(key, join(path, key), 'image/png');
         const { folder: shard, path: place } = placeOf(root, key);
-        const owners = (await Promise.all([shard, place].map((one) => stat(one)))).map(({ uid, gid }) => [
-          uid,
-          gid,
-        ]);
-        assert.deepEqual(owners, [
-          [65_534, 65_534],
-          [65_534, 65_534],
-        ]);
-      }
-      assert.equal((await stat(join(root, '.partial'))).uid, 65_534);
+        for (const one of [root, shard, place]) {
+          const { uid, gid } = await stat(one);
+          assert.deepEqual([one, uid, gid], [one, 65_534, 65_534]);
+        }
+      };
+      await put('a.png', folder);
+      await put('b.png', elsewhere);
+      const partials = join(root, '.partial');
+      assert.equal((await stat(partials)).uid, 65_534);
+      await rm(partials, { recursive: true });
+      await symlink(folder, partials);
+      await put('c.png', elsewhere);
+      assert.equal((await stat(folder)).uid, 0);
       await rm(elsewhere, { recursive: true });
     });
   },

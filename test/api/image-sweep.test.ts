@@ -12,6 +12,7 @@ import { readStrayBytes } from '../../src/image/maintenance/quarantine.ts';
 import { IDENTITY_STATE, readMark } from '../../src/image/maintenance/store-identity.ts';
 import { mostUnasked } from '../../src/image/maintenance/survey.ts';
 import { type SweepOptions, sweep } from '../../src/image/maintenance/sweep.ts';
+import { createId } from '../../src/image/records/ids.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
 import { temporaryPath } from '../../src/image/upload/temporary-file.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
@@ -183,13 +184,23 @@ describe('the sweep', () => {
 
   test('removes temporary files after an hour, and nothing that somebody else keeps beside them', () =>
     withHost(async (host) => {
-      const [old, young] = [temporaryPath(host.folder), temporaryPath(host.folder)];
-      const foreign = join(host.folder, 'thesis.tex');
-      for (const path of [old, young, foreign]) await writeFile(path, 'x');
+      const [uuid, young] = [crypto.randomUUID(), basename(temporaryPath(host.folder))];
+      const ends = ['.in', '.out'].map((end) => uuid + end);
+      const starts = ['upload', 'scan', 'note', 'picpool-migrate'].map((kind) => `${kind}-${uuid}`);
+      const copies = ['', '-wal', '-shm'].map((end) => `copy-${uuid}.db${end}`);
+      const foreign = ['a.out', 'thesis.tex', `${uuid}.tex`];
+      const left = [
+        ...ends,
+        ...starts,
+        ...copies,
+        `${createId((length) => crypto.getRandomValues(new Uint8Array(length)))}.out`,
+        ...foreign,
+      ];
       const hourAgo = (host.clock.ms - HOUR_MS) / 1000 - 1;
-      for (const path of [old, foreign]) await utimes(path, hourAgo, hourAgo);
+      for (const name of [...left, young]) await writeFile(join(host.folder, name), 'x');
+      for (const name of left) await utimes(join(host.folder, name), hourAgo, hourAgo);
       await run(host);
-      expect((await host.temporaryFiles()).sort()).toEqual(['thesis.tex', basename(young)]);
+      expect((await host.temporaryFiles()).sort()).toEqual([...foreign, young].sort());
     }));
 });
 

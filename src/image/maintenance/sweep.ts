@@ -104,8 +104,12 @@ async function present({ blobs, now }: SweepOptions): Promise<number> {
   return Math.min(now(), mark?.modified ?? 0);
 }
 
-/** Part of the names of all temporary files: others there are not ours, as if the data folder is somebody's home. */
-const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
+/**
+ * The names of all temporary files: with a UUID, or for what an upload is converted to, the ID of its image. Others there are
+ * not ours, as if the data folder is somebody's home.
+ */
+const OWN_NAME =
+  /^(([a-z]+-)+[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.db(-[a-z]+)?)?|[0-9a-f-]{36}\.(in|out)|[0-9A-Za-z]{12}\.out)$/;
 
 /** Removes temporary files and folders that nobody has changed for an hour, if their names begin with the prefix. */
 export async function removeLeftovers(
@@ -114,7 +118,7 @@ export async function removeLeftovers(
 ): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name);
-    const found = name.startsWith(prefix) && UUID.test(name) ? await stat(path).catch(() => null) : null;
+    const found = name.startsWith(prefix) && OWN_NAME.test(name) ? await stat(path).catch(() => null) : null;
     if (found && found.mtimeMs < now - MIN_AGE_MS)
       await rm(path, { recursive: true, force: true }).catch(() => {});
   }
