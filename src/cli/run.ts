@@ -61,8 +61,22 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
     );
     return EXIT.usage;
   }
+  const line = lineWithoutSetting(text);
+  if (line > 0) {
+    surroundings.terminal.say(
+      `picpool: Line ${line} of ${path} sets nothing: it must be NAME=value, or begin with #.`,
+    );
+    return EXIT.usage;
+  }
   const env = { ...surroundings.env, ...settingsIn(text) };
   return dispatch(others[0] ?? DEFAULT, others.slice(1), { ...surroundings, env });
+}
+
+/** Returns the number of the first line that is neither a setting, nor within the quotes of one, nor a comment; 0 if none is. */
+function lineWithoutSetting(file: string): number {
+  const setting = /^[\uFEFF \t]*(export[ \t]+)?[\w.-]+[ \t]*=[ \t]*("[^"]*"|'[^']*'|`[^`]*`)?[^\n]*/gm;
+  const rest = file.replace(setting, (found) => found.replace(/[^\n]+/g, ''));
+  return rest.split('\n').findIndex((line) => /^\s*[^\s#;]/.test(line)) + 1;
 }
 
 /** Reads settings as systemd does: a `#` within a value without quotes begins no comment. */

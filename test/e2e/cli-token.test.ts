@@ -74,6 +74,9 @@ test('--settings names the file of an installed service, whose stores a command 
     await writeFile(file, 'UPLOAD=token\n', 'utf16le');
     const wide = await cli(['--settings', file, 'config'], { env });
     expect([wide.code, wide.stderr]).toEqual([2, expect.stringContaining('cannot (it is not UTF-8)')]);
+    await writeFile(file, '\uFEFFPORT=3000\r\n; old\nNOTE="two\nlines"\n\nUPLOAD token\n');
+    const open = await cli(['--settings', file, 'config'], { env });
+    expect([open.code, open.stderr]).toEqual([2, expect.stringContaining(`Line 6 of ${file} sets nothing`)]);
     await server.stop();
   });
 }, 60_000);

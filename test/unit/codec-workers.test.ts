@@ -96,10 +96,11 @@ describe('a worker', () => {
   test('that others kill twice makes the service unavailable, and does not blame the picture', async () => {
     const { codec, convert, files } = await start({ workers: 1 });
     const { long } = await beginLong();
-    const killOne = () => process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
-    killOne();
+    const killOne = (signal: NodeJS.Signals) => process.kill(codec.stats().pids[0] ?? 0, signal);
+    killOne('SIGKILL');
     await until(() => codec.stats().outOfMemory === 1 && codec.stats().busy === 1);
-    killOne();
+    // As earlyoom sends, and systemd to all processes of a service that it stops.
+    killOne('SIGTERM');
     await expect(long).rejects.toMatchObject({ code: 'unavailable', retryAfterMs: expect.any(Number) });
     expect((await convert(small)).format).toBe('webp');
     expect(codec.stats()).toMatchObject({ crashes: 0, outOfMemory: 2 });

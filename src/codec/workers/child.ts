@@ -20,7 +20,7 @@ const NICENESS = 10;
 export interface Ending {
   code: number | null;
   signal: string | null;
-  /** True if SIGKILL came from elsewhere: from the kernel, if memory ran out. */
+  /** True if it was ended from elsewhere: by the kernel, or a program such as earlyoom, if memory ran out. */
   killedByOthers: boolean;
   /** The last 2,000 characters of its standard error. */
   stderr: string;
@@ -35,6 +35,9 @@ interface SandboxOptions {
   /** Whether the launcher has to unpack the libraries first. */
   load: boolean;
 }
+
+/** Signals that no decoder brings upon itself. */
+const ENDING = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'];
 
 /** More lines than a worker ever needs for one job. */
 const MAX_LINES = 10_000;
@@ -105,7 +108,7 @@ export function startChild(
       resolve({ code: null, signal: null, killedByOthers: false, stderr: String(error) }),
     );
     child.once('close', (code, signal) =>
-      resolve({ code, signal, killedByOthers: signal === 'SIGKILL' && !killed, stderr }),
+      resolve({ code, signal, killedByOthers: !killed && ENDING.includes(String(signal)), stderr }),
     );
   });
   let lines = 0;
