@@ -22,7 +22,7 @@ import type { Outcome } from './meter.ts';
 import { isFound, watchForPortal } from './portal.ts';
 import type { Race, RaceResult } from './race.ts';
 import { formatTarget } from './target.ts';
-import { CUT_MS, exitHeaders, type Failure, STALLED_MS, type Upstream } from './upstream.ts';
+import { CUT_MS, exitHeaders, type Failure, GIVEN_UP_MS, STALLED_MS, type Upstream } from './upstream.ts';
 
 type PlainJob = Job & { request: PlainRequest };
 
@@ -191,7 +191,7 @@ class Exchange implements Carrier, Served {
   }
 
   look(): void {
-    if (this.#hasStalled(STALLED_MS)) this.#noteEnd(true, this.movedAt);
+    if (this.#hasStalled(STALLED_MS)) this.#noteEnd('cut', this.movedAt);
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
@@ -352,10 +352,17 @@ class Exchange implements Carrier, Served {
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     if (isCut || (how === 'broken' && this.#answer !== null && desk.isEnding)) desk.meter.cut();
-    if (isCut) this.#noteEnd(true, this.movedAt);
+    if (isCut) this.#noteEnd('cut', this.movedAt);
+    else if (
+      how === 'left' &&
+      this.#answer === null &&
+      this.#requestBody.done &&
+      desk.options.monotonic() - this.movedAt >= GIVEN_UP_MS
+    )
+      this.#noteEnd('timeout', this.movedAt);
     else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
-    if (how === 'done') this.#noteEnd(false, this.movedAt);
+    if (how === 'done') this.#noteEnd(null, this.movedAt);
     if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
     else this.#upstream.destroy();
     // Only a broken connection shows the client that something is missing.
