@@ -5,7 +5,7 @@ import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Plan } from './attempt.ts';
 import type { Client, Job, Served } from './client.ts';
 import type { Carrier } from './desk.ts';
-import { badRequest, GatewayFault, maybeSent } from './fault.ts';
+import { badRequest, type GatewayFault, hungUp, maybeSent } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -50,7 +50,7 @@ export function sendPlain(job: PlainJob): void {
     cut() {
       running?.cancel();
       desk.settled(job, 'no_answer');
-      client.refuse(voice, new GatewayFault('unavailable', 'The gateway hung up before an answer came.'));
+      client.refuse(voice, hungUp());
     },
     // A client may end its half after a whole request; a request without its end never gets one.
     ended() {

@@ -2,6 +2,7 @@ import { siteOf } from '../proxy/targets/site.ts';
 import type { Plan, Verdict } from './attempt.ts';
 import { Awaited } from './awaited.ts';
 import type { Job, Served } from './client.ts';
+import { hungUp } from './fault.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
 import type { Lane } from './lane.ts';
@@ -77,6 +78,17 @@ export class Tunnel implements Served {
     if (this.#running === null) return;
     this.#running.cancel();
     this.#job.desk.settled(this.#job, 'client_left');
+  }
+
+  cut(): void {
+    const { client, desk, voice } = this.#job;
+    if (!desk.options.strict) {
+      client.socket.destroy();
+      return;
+    }
+    this.#running?.cancel();
+    desk.settled(this.#job, 'no_answer');
+    client.refuse(voice, hungUp());
   }
 
   /** A handshake needs both halves; with other protocols a client may send everything and then listen. */

@@ -9,7 +9,8 @@ import { takeReports } from '../gateway/reports.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
 import { readUser } from '../gateway/user-options.ts';
-import type { RequestContext } from '../http/context.ts';
+import { isLocal, type RequestContext } from '../http/context.ts';
+import { bracketed } from '../lib/address.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { every } from '../lib/schedule.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
@@ -118,7 +119,7 @@ export async function startServerGateway(
   return {
     port: gateway.port,
     /** For the page of the pool. */
-    panel: (context: RequestContext) => panelFor(gateway, context, closed),
+    panel: (context: RequestContext) => panelFor(gateway, context, closed, reachable),
     closed: () => closed,
     journal: gateway.journal,
     report: takeReports({
@@ -171,9 +172,18 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
   );
 }
 
-/** Returns what the page of the pool says of the gateway, which only this machine reaches unless it is closed. */
-function panelFor({ meter, port }: Gateway, context: RequestContext, closed: boolean): GatewayPanel {
-  const host = closed ? new URL(context.origin).hostname : 'localhost';
+/**
+ * Returns what the page of the pool says of the gateway, which only this machine reaches unless it is closed, and then
+ * listens at `reachable`.
+ */
+function panelFor(
+  { meter, port }: Gateway,
+  context: RequestContext,
+  closed: boolean,
+  reachable: string,
+): GatewayPanel {
+  const isHere = !closed || isLocal(`http://${bracketed(reachable)}`);
+  const host = isHere ? 'localhost' : new URL(context.origin).hostname;
   return { place: `${host}:${port}`, closed, ...meter.summary() };
 }
 
