@@ -81,8 +81,8 @@ const HEAD_VOICE: Voice = {
 const CONNECT_VOICE: Voice = { ...HTTP_VOICE, kind: 'tunnel' };
 
 /** Returns how to answer a request whose method begins with this. */
-export const voiceFor = (start: string): Voice =>
-  start === 'HEAD' ? HEAD_VOICE : start === 'CONNE' ? CONNECT_VOICE : HTTP_VOICE;
+export const voiceFor = (method: string): Voice =>
+  method === 'CONNE' ? CONNECT_VOICE : method === 'HEAD' ? HEAD_VOICE : HTTP_VOICE;
 
 export const SOCKS_VOICE: Voice = {
   kind: 'tunnel',
