@@ -1,6 +1,6 @@
 import { framingOf, type HeadReader, headReader, listOf } from '../lib/http-message.ts';
 
-const HANDSHAKE = 22;
+export const HANDSHAKE = 22;
 export const ALERT = 21;
 const CLIENT_HELLO = 1;
 const SERVER_HELLO = 2;

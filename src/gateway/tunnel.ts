@@ -151,7 +151,7 @@ export class Tunnel implements Served {
     let isProven = false;
     const prove = () => {
       isProven = true;
-      awaited.begin();
+      awaited.begin(monotonic());
       settle();
       lane.distrust.trusted(place, monotonic());
       lane.worked(member, siteOf(target.host), tookMs, slower);
@@ -182,14 +182,14 @@ export class Tunnel implements Served {
       monotonic,
       onLook(now) {
         if (handshake?.look(now, timeoutMs)) relay.cut();
-        if (isProven && isStill(mostMs)) note('cut', relay.cameAt);
+        if (!isProven) return;
+        if (isStill(mostMs)) note('cut', relay.cameAt);
         else if (hasGivenUp()) note('timeout', silentSince());
       },
       onBytes(direction, bytes) {
         desk.meter.bytes(direction, bytes.length);
         handshake?.moved(direction, bytes.length, relay.movedAt);
-        if (direction === 'up') awaited.asked(bytes, relay.movedAt);
-        else awaited.came(bytes, opening?.kind === 'hello');
+        if (opening?.kind === 'hello') awaited.moved(direction, bytes, relay.movedAt);
         return account.spend(bytes.length);
       },
       onEnd(endedBy) {

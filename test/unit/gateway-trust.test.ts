@@ -4,6 +4,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseConfig } from '../../src/config.ts';
+import type { Upstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
@@ -253,6 +254,7 @@ async function startStill(kind: string, options: Parameters<typeof startWarm>[0]
   const [data, rest] = [record(23).subarray(0, 9), record(23).subarray(9)];
   const site = createServer({ allowHalfOpen: true }, (socket) => {
     const answers = kind === 'plain' ? [part] : [hello, Buffer.concat([begun, data]), rest];
+    if (kind === 'silent') answers.splice(1);
     socket.on('data', () => socket.write(answers.shift() ?? '')).on('error', () => {});
   });
   const stop = stopperOf(site);
@@ -264,13 +266,14 @@ async function startStill(kind: string, options: Parameters<typeof startWarm>[0]
     plain: [],
     tls: [record(22, 1, 0, 0, 96), record(23)],
     handshake: [record(22, 1, 0, 0, 96)],
+    silent: [record(22, 1, 0, 0, 96)],
   };
   for (const message of sent[kind as keyof typeof sent]) {
     await once(socket, 'data');
     socket.write(message);
   }
   await once(socket, 'data');
-  return { ...world, socket, stop };
+  return { ...world, socket, stop, place };
 }
 
 test.each(['plain', 'tls'])(
@@ -287,6 +290,23 @@ test('a client is let go, to try again, when its handshake has stood still for t
   clock.ahead += 10_000;
   await closed(socket);
   expect(gateway.meter.summary()).toMatchObject({ requests: 21, served: 20 });
+});
+
+test('an exit through which nothing comes is blamed once, although its client ends meanwhile', async () => {
+  const blamed: string[] = [];
+  const limits = { onFailure: ({ ip }: Upstream) => blamed.push(ip) };
+  const { socket, clock, open, place } = await startStill('silent', { limits });
+  socket.write(Buffer.concat([record(20), record(23)]));
+  // Its own handshake stands still, and is looked at later.
+  const other = open(`CONNECT ${place} HTTP/1.1\r\n\r\n`);
+  await once(other, 'data');
+  clock.ahead += 6_000;
+  socket.end();
+  other.write(record(22, 1, 0, 0, 96));
+  await once(other, 'data');
+  clock.ahead += 10_000;
+  await closed(other);
+  expect(new Set(blamed).size).toBe(blamed.length);
 });
 
 test.each([
