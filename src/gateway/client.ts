@@ -260,15 +260,12 @@ export class Client implements TcpListener {
           if (fault instanceof GatewayFault && fault.refusal === 'login_required') throw fault;
           return null;
         });
-        this.#later(
-          known,
-          { ...SOCKS_VOICE, no: (fault) => Buffer.from(fault.refusal === 'login_required' ? no : []) },
-          (admission) => {
-            this.#admission = admission;
-            this.socket.write(Buffer.from(yes));
-            this.again();
-          },
-        );
+        const refusal = (fault: GatewayFault) => Buffer.from(fault.refusal === 'login_required' ? no : []);
+        this.#later(known, { ...SOCKS_VOICE, no: refusal }, (admission) => {
+          this.#admission = admission;
+          this.socket.write(Buffer.from(yes));
+          this.again();
+        });
       });
   }
 

@@ -191,7 +191,7 @@ class Exchange implements Carrier, Served {
   }
 
   look(): void {
-    if (this.#hasStalled(STALLED_MS)) this.#noteEnd('cut', this.movedAt);
+    if (this.#answer !== null && this.#hasStalled(STALLED_MS)) this.#noteEnd('cut', this.movedAt);
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
@@ -353,12 +353,7 @@ class Exchange implements Carrier, Served {
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     if (isCut || (how === 'broken' && this.#answer !== null && desk.isEnding)) desk.meter.cut();
     if (isCut) this.#noteEnd('cut', this.movedAt);
-    else if (
-      how === 'left' &&
-      this.#answer === null &&
-      this.#requestBody.done &&
-      desk.options.monotonic() - this.movedAt >= GIVEN_UP_MS
-    )
+    else if (how === 'left' && this.#answer === null && this.#hasStalled(GIVEN_UP_MS))
       this.#noteEnd('timeout', this.movedAt);
     else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
@@ -373,9 +368,9 @@ class Exchange implements Carrier, Served {
     }
   }
 
-  /** Whether what was announced has stood still, and not because of the client. Events come in chunks, with any pause between. */
+  /** Whether what was announced, or the whole answer, has stood still, and not because of the client. Events come in chunks, with any pause between. */
   #hasStalled(ms: number): boolean {
-    const { left = 0 } = this.#answer?.body ?? {};
+    const { left = 0 } = this.#answer?.body ?? { left: 1 };
     if (left === 0 || left === Number.POSITIVE_INFINITY) return false;
     if (this.#clientReads || !this.#requestBody.done) return false;
     return this.#job.desk.options.monotonic() - this.movedAt >= ms;

@@ -43,6 +43,7 @@ export async function startServerGateway(
   const { limiter } = stores;
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
+  const isHere = isLocal(`http://${bracketed(reachable)}`);
   let closed = await hasTokens();
   /** True once it listens for everyone with a token. */
   let isOpened = closed;
@@ -119,7 +120,7 @@ export async function startServerGateway(
   return {
     port: gateway.port,
     /** For the page of the pool. */
-    panel: (context: RequestContext) => panelFor(gateway, context, closed, reachable),
+    panel: (context: RequestContext) => panelFor(gateway, closed, closed && !isHere ? context : null),
     closed: () => closed,
     journal: gateway.journal,
     report: takeReports({
@@ -172,18 +173,9 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
   );
 }
 
-/**
- * Returns what the page of the pool says of the gateway, which only this machine reaches unless it is closed, and then
- * listens at `reachable`.
- */
-function panelFor(
-  { meter, port }: Gateway,
-  context: RequestContext,
-  closed: boolean,
-  reachable: string,
-): GatewayPanel {
-  const isHere = !closed || isLocal(`http://${bracketed(reachable)}`);
-  const host = isHere ? 'localhost' : new URL(context.origin).hostname;
+/** Returns what the page of the pool says of the gateway; `context`: its own, if others reach the gateway at its host. */
+function panelFor({ meter, port }: Gateway, closed: boolean, context: RequestContext | null): GatewayPanel {
+  const host = context ? new URL(context.origin).hostname : 'localhost';
   return { place: `${host}:${port}`, closed, ...meter.summary() };
 }
 
