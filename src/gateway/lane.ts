@@ -23,7 +23,7 @@ export interface Member {
   /** Failures since it last worked. */
   failures: number;
   /** Whether the latest answer did not come, or not to its end, which no handshake excuses. */
-  owes?: boolean;
+  owes: boolean;
   ejections: number;
   /** Until when it is left out, on the clock of the lane. */
   ejectedUntil: number;
@@ -225,7 +225,7 @@ export class Lane {
     member.latencyMs = member.good === 0 ? tookMs : member.latencyMs * 0.7 + tookMs * 0.3;
     member.good = member.good * FADING + 1;
     member.bad *= FADING;
-    if (!member.owes) Object.assign(member, { failures: 0, ejections: 0 });
+    if (!member.owes) member.failures = member.ejections = 0;
     this.#suspects = [];
     this.#trust(member);
     for (const other of slower) {
@@ -365,7 +365,7 @@ export class Lane {
     const known = this.#common.known.get(this.#witness.id, upstream.key);
     if (known) known.upstream = upstream;
     const latencyMs = upstream.latencyMs ?? UNKNOWN_LATENCY_MS;
-    return known ?? { key: upstream.key, upstream, latencyMs, ...NEW };
+    return known ?? { key: upstream.key, upstream, latencyMs, owes: false, ...NEW };
   }
 
   /** Returns the expected time to an answer with all the tries that it takes, roughly. */
