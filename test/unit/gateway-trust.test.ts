@@ -309,6 +309,22 @@ test('an exit through which nothing comes is blamed once, although its client en
   expect(new Set(blamed).size).toBe(blamed.length);
 });
 
+test('an exit is not blamed for the silence of a site whose protocol is not known', async () => {
+  const arrived = Promise.withResolvers<unknown>();
+  const site = createServer((socket) => socket.once('data', arrived.resolve).on('error', () => {}));
+  closers.push(stopperOf(site));
+  let blamed = 0;
+  const { gateway, clock, open } = await startWarm({ limits: { onFailure: () => void blamed++ } });
+  const socket = open(`CONNECT a.example:${await listening(site)} HTTP/1.1\r\n\r\n`);
+  await once(socket, 'data');
+  socket.write('x'.repeat(200));
+  await arrived.promise;
+  clock.ahead += 6_000;
+  socket.resetAndDestroy();
+  await gateway.empty();
+  expect(blamed).toBe(0);
+});
+
 test.each([
   ['between two events', 'GET', '\r\n', {}],
   [
