@@ -9,6 +9,7 @@ import {
   badRequest,
   GatewayFault,
   HTTP_VOICE,
+  hungUp,
   SOCKS_VOICE,
   SOCKS4_VOICE,
   type Voice,
@@ -259,7 +260,8 @@ export class Client implements TcpListener {
           if (fault instanceof GatewayFault && fault.refusal === 'login_required') throw fault;
           return null;
         });
-        this.#later(known, { ...SOCKS_VOICE, no: () => Buffer.from(no) }, (admission) => {
+        const refusal = (fault: GatewayFault) => Buffer.from(fault.refusal === 'login_required' ? no : []);
+        this.#later(known, { ...SOCKS_VOICE, no: refusal }, (admission) => {
           this.#admission = admission;
           this.socket.write(Buffer.from(yes));
           this.again();
@@ -319,10 +321,10 @@ export class Client implements TcpListener {
 
   /** Goes on when something is known, however late, if the client is still there. */
   async #later<T>(known: Promise<T>, voice: Voice, run: (value: T) => void): Promise<void> {
-    this.serving = {};
+    this.serving = { cut: () => this.refuse(voice, hungUp()) };
     this.#deadline = Number.POSITIVE_INFINITY;
     const [result] = await Promise.allSettled([known]);
-    if (this.#gone) return;
+    if (this.#gone || this.isClosing) return;
     this.#answering(voice, () => {
       if (result.status === 'rejected') throw result.reason;
       run(result.value);

@@ -12,8 +12,9 @@ interface Seen<M> {
   blamed: Set<M>;
   /** It has no certificate that its clients trust, or cuts its answers, through whatever exit. */
   isItsOwn: boolean;
-  /** When a client last trusted it. */
+  /** When a client last trusted it, and the records that it then got. */
   trustedAt: number;
+  records: string;
 }
 
 /**
@@ -44,9 +45,17 @@ export class Distrust<M extends { upstream: Upstream }> {
     return absolved;
   }
 
+  /** Returns the records that a client got last that was content with a target. */
+  recordsOf(target: string): string {
+    return this.#targets.get(target)?.records ?? '';
+  }
+
   /** Ends what is held against a target, because a client has trusted it. */
-  trusted(target: string, now: number): Seen<M> {
-    const seen = { exits: new Set<string>(), blamed: new Set<M>(), isItsOwn: false, trustedAt: now };
+  trusted(target: string, trustedAt: number, got = ''): Seen<M> {
+    const before = this.recordsOf(target);
+    // One that has asked again before the answer came, or got tickets alone, leaves what is known.
+    const records = before.startsWith(got) ? before : got;
+    const seen = { exits: new Set<string>(), blamed: new Set<M>(), isItsOwn: false, trustedAt, records };
     this.#targets.set(target, seen);
     return seen;
   }

@@ -48,6 +48,10 @@ export function maybeSent(): GatewayFault {
   );
 }
 
+export function hungUp(): GatewayFault {
+  return new GatewayFault('unavailable', 'The gateway hung up before an answer came.');
+}
+
 /** Answers a request for a connection in the client's protocol. */
 export interface Voice {
   /** What its refusals count as. */
@@ -74,8 +78,11 @@ const HEAD_VOICE: Voice = {
   },
 };
 
-/** Returns how to answer a request with this method. */
-export const voiceFor = (method: string): Voice => (method === 'HEAD' ? HEAD_VOICE : HTTP_VOICE);
+const CONNECT_VOICE: Voice = { ...HTTP_VOICE, kind: 'tunnel' };
+
+/** Returns how to answer a request whose method begins with this. */
+export const voiceFor = (method: string): Voice =>
+  method === 'CONNE' ? CONNECT_VOICE : method === 'HEAD' ? HEAD_VOICE : HTTP_VOICE;
 
 export const SOCKS_VOICE: Voice = {
   kind: 'tunnel',
@@ -84,7 +91,7 @@ export const SOCKS_VOICE: Voice = {
 };
 
 /** It knows only refusals. */
-export const SOCKS4_VOICE: Voice = { ...HTTP_VOICE, no: () => Buffer.from([0, 91, 0, 0, 0, 0, 0, 0]) };
+export const SOCKS4_VOICE: Voice = { ...SOCKS_VOICE, no: () => Buffer.from([0, 91, 0, 0, 0, 0, 0, 0]) };
 
 /**
  * Returns the whole HTTP answer, after which the connection ends. The status line also has the reason: it is all that

@@ -22,6 +22,8 @@ export interface Member {
   unproven: number;
   /** Failures since it last worked. */
   failures: number;
+  /** Whether the latest answer did not come, or not to its end, which no handshake excuses. */
+  owes: boolean;
   ejections: number;
   /** Until when it is left out, on the clock of the lane. */
   ejectedUntil: number;
@@ -223,8 +225,7 @@ export class Lane {
     member.latencyMs = member.good === 0 ? tookMs : member.latencyMs * 0.7 + tookMs * 0.3;
     member.good = member.good * FADING + 1;
     member.bad *= FADING;
-    member.failures = 0;
-    member.ejections = 0;
+    if (!member.owes) member.failures = member.ejections = 0;
     this.#suspects = [];
     this.#trust(member);
     for (const other of slower) {
@@ -258,25 +259,27 @@ export class Lane {
 
   /**
    * Blames an upstream for what began and did not end well, unless that is put down to the target. Returns whether it did.
-   * `cutSince`: when an answer that was cut fell silent or ended. Default: it was a handshake.
+   * `since`: when an answer fell silent or ended. Default: it was a handshake.
    */
-  distrusted(member: Member, target: string, cutSince?: number): boolean {
-    const [isKnown, working] = [this.knows(member.upstream), this.#trusted.size];
-    const absolved = this.distrust.note(target, member, isKnown, working, cutSince);
-    if (absolved === null) this.failed(member, cutSince === undefined ? 'distrusted' : 'cut');
+  distrusted(member: Member, target: string, why: Failure = 'distrusted', since?: number): boolean {
+    const isKnown = this.knows(member.upstream);
+    const absolved = this.distrust.note(target, member, isKnown, this.#trusted.size, since);
+    if (absolved === null) this.failed(member, why);
     else for (const other of absolved) this.#absolve(other);
     return absolved === null;
   }
 
-  /** Returns what notes how an answer ends that begins now; `since`: when it fell silent or ended. A cut counts once. */
+  /** Returns what notes how an answer ends that begins now; `since`: when it fell silent or ended. A fault counts once. */
   begun(member: Member, target: string, session: Session | null) {
     const began = this.#common.monotonic();
-    let wasCut = false;
-    return (isCut: boolean, since: number): void => {
-      if (isCut && wasCut) return;
-      wasCut ||= isCut;
-      if (!isCut) this.distrust.trusted(target, this.#common.monotonic());
-      if (!isCut || this.distrusted(member, target, since)) session?.ended(member.upstream, isCut, began);
+    let wasBad = false;
+    return (why: 'cut' | 'timeout' | null, since: number, records?: string): void => {
+      if (why && wasBad) return;
+      wasBad ||= why !== null;
+      if (!why) this.distrust.trusted(target, this.#common.monotonic(), records);
+      // What does not come may be bad luck, twice in a row it counts like half of it.
+      member.owes = why !== null && this.distrusted(member, target, member.owes ? 'cut' : why, since);
+      if (!why || member.owes) session?.ended(member.upstream, member.owes, began);
     };
   }
 
@@ -362,7 +365,7 @@ export class Lane {
     const known = this.#common.known.get(this.#witness.id, upstream.key);
     if (known) known.upstream = upstream;
     const latencyMs = upstream.latencyMs ?? UNKNOWN_LATENCY_MS;
-    return known ?? { key: upstream.key, upstream, latencyMs, ...NEW };
+    return known ?? { key: upstream.key, upstream, latencyMs, owes: false, ...NEW };
   }
 
   /** Returns the expected time to an answer with all the tries that it takes, roughly. */
@@ -382,17 +385,16 @@ export class Lane {
 
   /** Takes back what it was blamed for. Those that have worked are trusted again. */
   #absolve(member: Member): void {
-    Object.assign(member, { ejections: 0, failures: 0, ejectedUntil: 0 });
+    Object.assign(member, { ejections: 0, failures: 0, owes: false, ejectedUntil: 0 });
     if (member.good === 0) return;
     this.#agree(member, true);
     this.#trust(member);
   }
 
   #eject(member: Member, hopeless = false): void {
-    const { key } = member;
     const { firstMs, mostMs } = EJECTION;
     const restMs = hopeless ? mostMs : Math.min(mostMs, firstMs * ++member.ejections);
     member.ejectedUntil = this.#common.monotonic() + restMs;
-    if (this.#trusted.get(key) === member) this.#trusted.delete(key);
+    if (this.#trusted.get(member.key) === member) this.#trusted.delete(member.key);
   }
 }

@@ -1,7 +1,7 @@
 import { framingOf, type HeadReader, headReader, listOf } from '../lib/http-message.ts';
 
-const HANDSHAKE = 22;
-const ALERT = 21;
+export const HANDSHAKE = 22;
+export const ALERT = 21;
 const CLIENT_HELLO = 1;
 const SERVER_HELLO = 2;
 const RECORD_HEADER = 5;
@@ -70,8 +70,11 @@ function readHello(bytes: Buffer): Opening {
   return { kind: 'hello', bytes: at };
 }
 
-/** Returns what follows records of TLS as they pass, and reports whether the latest one is incomplete. */
-export function recordFollower(): (bytes: Uint8Array) => boolean {
+/**
+ * Returns what follows records of TLS as they pass, and reports whether the latest one is incomplete. `onRecord`: called
+ * with the length of each that begins. Default: nothing.
+ */
+export function recordFollower(onRecord?: (length: number) => void): (bytes: Uint8Array) => boolean {
   let left = 0;
   /** Bytes of the next header, and the latest two of them, which are the length in the end. */
   let have = 0;
@@ -84,7 +87,9 @@ export function recordFollower(): (bytes: Uint8Array) => boolean {
       if (taken > 0) continue;
       length = ((length << 8) | (bytes[at++] ?? 0)) & 0xffff;
       have = (have + 1) % RECORD_HEADER;
-      if (have === 0) left = length;
+      if (have > 0) continue;
+      left = length;
+      onRecord?.(length);
     }
     return left > 0 || have > 0;
   };

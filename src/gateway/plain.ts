@@ -5,7 +5,7 @@ import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Plan } from './attempt.ts';
 import type { Client, Job, Served } from './client.ts';
 import type { Carrier } from './desk.ts';
-import { badRequest, GatewayFault, maybeSent } from './fault.ts';
+import { badRequest, type GatewayFault, hungUp, maybeSent } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -22,7 +22,7 @@ import type { Outcome } from './meter.ts';
 import { isFound, watchForPortal } from './portal.ts';
 import type { Race, RaceResult } from './race.ts';
 import { formatTarget } from './target.ts';
-import { CUT_MS, exitHeaders, type Failure, STALLED_MS, type Upstream } from './upstream.ts';
+import { CUT_MS, exitHeaders, type Failure, GIVEN_UP_MS, STALLED_MS, type Upstream } from './upstream.ts';
 
 type PlainJob = Job & { request: PlainRequest };
 
@@ -50,7 +50,7 @@ export function sendPlain(job: PlainJob): void {
     cut() {
       running?.cancel();
       desk.settled(job, 'no_answer');
-      client.refuse(voice, new GatewayFault('unavailable', 'The gateway hung up before an answer came.'));
+      client.refuse(voice, hungUp());
     },
     // A client may end its half after a whole request; a request without its end never gets one.
     ended() {
@@ -191,7 +191,7 @@ class Exchange implements Carrier, Served {
   }
 
   look(): void {
-    if (this.#hasStalled(STALLED_MS)) this.#noteEnd(true, this.movedAt);
+    if (this.#answer !== null && this.#hasStalled(STALLED_MS)) this.#noteEnd('cut', this.movedAt);
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
@@ -352,10 +352,12 @@ class Exchange implements Carrier, Served {
     const isCut =
       this.#answer !== null && (blame !== null || (how !== 'done' && this.#hasStalled(patienceMs)));
     if (isCut || (how === 'broken' && this.#answer !== null && desk.isEnding)) desk.meter.cut();
-    if (isCut) this.#noteEnd(true, this.movedAt);
+    if (isCut) this.#noteEnd('cut', this.movedAt);
+    else if (how === 'left' && this.#answer === null && this.#hasStalled(GIVEN_UP_MS))
+      this.#noteEnd('timeout', this.movedAt);
     else if (blame) this.#lane.failed(member, blame);
     else this.#credit();
-    if (how === 'done') this.#noteEnd(false, this.movedAt);
+    if (how === 'done') this.#noteEnd(null, this.movedAt);
     if (how === 'done' && this.#upstreamReusable) desk.idle.put(member.upstream, target, this.#upstream);
     else this.#upstream.destroy();
     // Only a broken connection shows the client that something is missing.
@@ -366,9 +368,9 @@ class Exchange implements Carrier, Served {
     }
   }
 
-  /** Whether what was announced has stood still, and not because of the client. Events come in chunks, with any pause between. */
+  /** Whether what was announced, or the whole answer, has stood still, and not because of the client. Events come in chunks, with any pause between. */
   #hasStalled(ms: number): boolean {
-    const { left = 0 } = this.#answer?.body ?? {};
+    const { left = 0 } = this.#answer?.body ?? { left: 1 };
     if (left === 0 || left === Number.POSITIVE_INFINITY) return false;
     if (this.#clientReads || !this.#requestBody.done) return false;
     return this.#job.desk.options.monotonic() - this.movedAt >= ms;

@@ -26,6 +26,8 @@ export class Relay implements Carrier {
   cameAt = 0;
   /** True once the client has let the upstream wait for so long that the target may give up. */
   isUnread = false;
+  /** When the client has ended; before, it is infinitely long ago. */
+  leftAt = Number.NEGATIVE_INFINITY;
   readonly look: (now: number) => void;
   readonly #options: RelayOptions;
   #ended: 'client' | 'upstream' | null = null;
@@ -70,6 +72,7 @@ export class Relay implements Carrier {
         to.resume();
       },
       ended: () => {
+        if (direction === 'up') this.leftAt = this.#options.monotonic();
         this.#ended ??= name;
         this.#isWhole ||= direction === 'down';
         to.end();
@@ -105,7 +108,8 @@ export class Relay implements Carrier {
     if (this.#over) return;
     this.#over = true;
     this.#noteUnread();
-    const { client, upstream, onEnd } = this.#options;
+    const { client, upstream, monotonic, onEnd } = this.#options;
+    if (by === 'client' && this.#ended === null) this.leftAt = monotonic();
     client.destroy();
     upstream.destroy();
     // A client that has only ended its half still waited.

@@ -1,14 +1,16 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Plan, Verdict } from './attempt.ts';
+import { Awaited } from './awaited.ts';
 import type { Job, Served } from './client.ts';
+import { hungUp } from './fault.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
 import type { Lane } from './lane.ts';
-import { type Opening, openingReader, readGreeting, recordFollower } from './opening.ts';
+import { type Opening, openingReader, readGreeting } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
 import { formatTarget } from './target.ts';
-import { CUT_MS, exitHeaders, STALLED_MS, type Upstream } from './upstream.ts';
+import { CUT_MS, exitHeaders, GIVEN_UP_MS, STALLED_MS, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
 const SILENT_CLIENT_MS = 1_000;
@@ -78,6 +80,17 @@ export class Tunnel implements Served {
     this.#job.desk.settled(this.#job, 'client_left');
   }
 
+  cut(): void {
+    const { client, desk, voice } = this.#job;
+    if (!desk.options.strict) {
+      client.socket.destroy();
+      return;
+    }
+    this.#running?.cancel();
+    desk.settled(this.#job, 'no_answer');
+    client.refuse(voice, hungUp());
+  }
+
   /** A handshake needs both halves; with other protocols a client may send everything and then listen. */
   ended(): void {
     const { client, desk } = this.#job;
@@ -134,11 +147,11 @@ export class Tunnel implements Served {
     };
     // Later than the handshake: who delivers only that, and the beginning of an answer, has proven it each time.
     const rest = `the rest of ${place}`;
-    const follow = recordFollower();
+    const awaited = new Awaited();
     let isProven = false;
-    let isWithin = false;
     const prove = () => {
       isProven = true;
+      awaited.begin(monotonic());
       settle();
       lane.distrust.trusted(place, monotonic());
       lane.worked(member, siteOf(target.host), tookMs, slower);
@@ -159,21 +172,24 @@ export class Tunnel implements Served {
     if (handshake) member.unproven += ++owes;
     // A pause that ends in time says nothing, so what stands still is judged by who gives up, or by its length.
     const mostMs = Math.min(STALLED_MS, idleMs);
-    const isStill = (ms: number) => isWithin && monotonic() - relay.cameAt >= ms;
+    const isStill = (ms: number) => awaited.isWithin && monotonic() - relay.cameAt >= ms;
     const note = lane.begun(member, rest, session);
-    const judge = (isCut: boolean, since: number) => isProven && note(isCut, since);
+    const silentSince = () => awaited.since(relay.cameAt, lane.distrust.recordsOf(rest));
+    const hasGivenUp = () => (awaited.leftAt ?? relay.leftAt) - silentSince() >= GIVEN_UP_MS;
     const relay: Relay = new Relay({
       client: client.socket,
       upstream: socket,
       monotonic,
       onLook(now) {
         if (handshake?.look(now, timeoutMs)) relay.cut();
-        if (isStill(mostMs)) judge(true, relay.cameAt);
+        if (!isProven) return;
+        if (isStill(mostMs)) note('cut', relay.cameAt);
+        else if (hasGivenUp()) note('timeout', silentSince());
       },
       onBytes(direction, bytes) {
         desk.meter.bytes(direction, bytes.length);
         handshake?.moved(direction, bytes.length, relay.movedAt);
-        if (direction === 'down' && opening?.kind === 'hello') isWithin = follow(bytes);
+        if (opening?.kind === 'hello') awaited.moved(direction, bytes, relay.movedAt);
         return account.spend(bytes.length);
       },
       onEnd(endedBy) {
@@ -184,11 +200,13 @@ export class Tunnel implements Served {
         const hasFailed = handshake?.ended(endedBy, monotonic()) === true;
         const isBroken = endedBy === 'upstream';
         const isCut = isBroken
-          ? isWithin && !relay.isUnread
+          ? awaited.isWithin && !relay.isUnread
           : isStill(endedBy === 'client' ? CUT_MS : mostMs);
-        const isStopped = isWithin && endedBy === 'limit' && desk.isEnding;
-        if (isProven ? isCut || isStopped : hasFailed && endedBy !== 'client') desk.meter.cut();
-        judge(isCut, isBroken ? monotonic() : relay.cameAt);
+        const isStopped = awaited.isWithin && endedBy === 'limit' && desk.isEnding;
+        const isSilent = !hasFailed && !isCut && hasGivenUp();
+        if (isProven ? isCut || isStopped || isSilent : hasFailed && endedBy !== 'client') desk.meter.cut();
+        if (isSilent) note('timeout', silentSince());
+        else if (isProven) note(isCut ? 'cut' : null, isBroken ? monotonic() : relay.cameAt, awaited.records);
       },
     });
     desk.carriers.add(relay);

@@ -9,7 +9,8 @@ import { takeReports } from '../gateway/reports.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
 import { readUser } from '../gateway/user-options.ts';
-import type { RequestContext } from '../http/context.ts';
+import { isLocal, type RequestContext } from '../http/context.ts';
+import { bracketed } from '../lib/address.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { every } from '../lib/schedule.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
@@ -42,6 +43,7 @@ export async function startServerGateway(
   const { limiter } = stores;
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
+  const isHere = isLocal(`http://${bracketed(reachable)}`);
   let closed = await hasTokens();
   /** True once it listens for everyone with a token. */
   let isOpened = closed;
@@ -118,7 +120,7 @@ export async function startServerGateway(
   return {
     port: gateway.port,
     /** For the page of the pool. */
-    panel: (context: RequestContext) => panelFor(gateway, context, closed),
+    panel: (context: RequestContext) => panelFor(gateway, closed, closed && !isHere ? context : null),
     closed: () => closed,
     journal: gateway.journal,
     report: takeReports({
@@ -171,9 +173,9 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
   );
 }
 
-/** Returns what the page of the pool says of the gateway, which only this machine reaches unless it is closed. */
-function panelFor({ meter, port }: Gateway, context: RequestContext, closed: boolean): GatewayPanel {
-  const host = closed ? new URL(context.origin).hostname : 'localhost';
+/** Returns what the page of the pool says of the gateway; `context`: its own, if others reach the gateway at its host. */
+function panelFor({ meter, port }: Gateway, closed: boolean, context: RequestContext | null): GatewayPanel {
+  const host = context ? new URL(context.origin).hostname : 'localhost';
   return { place: `${host}:${port}`, closed, ...meter.summary() };
 }
 

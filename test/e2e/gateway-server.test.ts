@@ -223,6 +223,9 @@ test('with a token of the role nobody comes in without one, from the moment on t
     const { out } = await curl('-x', `http://user:${token.trim()}@${place}`, world.page);
     return out.toString() === 'a page';
   });
+  // It listens on this machine only, whatever name the page was asked for by.
+  const { out: shown } = await curl('-H', 'Host: pool.example.org', new URL('/proxies', closed.url).href);
+  expect(shown.toString()).toContain(`curl -x http://user:TOKEN@localhost:${place.split(':')[1]} `);
   await closed.stop();
   const { stdout: listed } = await cli(['token', 'list'], { env });
   expect(listed).toMatch(/ reader .* used [1-9]\d* times, [\d.]+ [KMG]?B, last \d{4}-/);

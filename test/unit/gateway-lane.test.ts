@@ -225,7 +225,7 @@ test('answers that are cut count once each, and not against a target that anothe
   lane.distrust.trusted('a.example:443', 10);
   for (const member of members.slice(0, 4)) {
     const noteEnd = lane.begun(member, 'a.example:443', null);
-    for (const since of [8, 9]) noteEnd(true, since);
+    for (const since of [8, 9]) noteEnd('cut', since);
   }
   expect(members.filter(({ upstream }) => lane.trusts(upstream))).toHaveLength(2);
   expect(members.map(({ failures }) => failures)).toEqual([1, 1, 1, 1, 0, 0]);

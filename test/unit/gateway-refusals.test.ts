@@ -1,5 +1,5 @@
-import { expect, test } from 'bun:test';
-import { connect } from 'node:net';
+import { expect, spyOn, test } from 'bun:test';
+import { connect, createServer } from 'node:net';
 import { badRequest, refusalAnswer } from '../../src/gateway/fault.ts';
 import { followPool } from '../../src/gateway/follow-pool.ts';
 import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
@@ -8,6 +8,7 @@ import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { talk } from '../support/gateway/talk.ts';
+import { listening, stopperOf } from '../support/servers/listening.ts';
 import { afterEachTest } from '../support/shared.ts';
 import { draft } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
@@ -51,6 +52,31 @@ test('a user with too many connections is told the setting, and never 429, which
   expect(statusLine(await ask())).toBe(
     'HTTP/1.1 503 0 connections are open already, the limit of GATEWAY_CONNECTIONS.',
   );
+});
+
+test('a refusal counts as the kind of request that it answers', async () => {
+  const { gateway, ask } = await startWorld({ each: 0 });
+  const { mock } = spyOn(gateway.meter, 'settled');
+  const heads = ['CONNECT a.example:443', 'CONNECT a.example', 'HEAD http://a.example/'];
+  for (const head of heads) await ask(`${head} HTTP/1.1`);
+  const kinds = mock.calls.map(([kind, outcome]) => `${kind} ${outcome}`);
+  expect(kinds).toEqual(['tunnel refused', 'tunnel refused', 'plain refused']);
+});
+
+test.each([
+  ['the pool', 'GET http://a.example/'],
+  ['its tunnel', 'CONNECT a.example:443'],
+])('a client that waits for %s is told when the gateway stops', async (_, what) => {
+  const waits = Promise.withResolvers<unknown>();
+  const silent = createServer(waits.resolve);
+  closers.push(stopperOf(silent));
+  const proxies = what.startsWith('CONNECT') ? [`127.0.0.1:${await listening(silent)}`] : [];
+  const filling = () => waits.resolve(null) === undefined;
+  const { gateway, ask } = await startWorld({ proxies, limits: { strict: true, filling } });
+  const answer = ask(`${what} HTTP/1.1`);
+  await waits.promise;
+  gateway.stop();
+  expect(await answer).toContain('X-Picpool-Error: unavailable');
 });
 
 test('a request waits for the first proxy while the pool is being filled', async () => {

@@ -4,6 +4,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseConfig } from '../../src/config.ts';
+import type { Upstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
@@ -141,10 +142,11 @@ async function startWarm(options: Partial<BareOptions> = {}) {
 const record = (type: number, ...body: number[]) =>
   Buffer.concat([Buffer.from([type, 3, 3, 0, 100, ...body]), Buffer.alloc(100 - body.length)]);
 
-test.each(['plain', 'tls'])(
+test.each(['plain', 'tls', 'tickets alone'])(
   'an exit that cuts answers is left out, unless the site cuts all: %s',
   async (kind) => {
-    const isTls = kind === 'tls';
+    const isTls = kind !== 'plain';
+    const [size, waitedMs] = kind === 'tickets alone' ? [210, 5_000] : [105, 2_000];
     const stopped = new Set<string>();
     const asked: boolean[] = [];
     let waited = 0;
@@ -154,12 +156,14 @@ test.each(['plain', 'tls'])(
     });
     const tls = createServer((socket) => {
       const isCut = () => stopped.has(site.exitOf(socket.remotePort));
-      const answers = [() => record(22, 2, 0, 0, 96, 3, 3), () => record(23).subarray(0, isCut() ? 99 : 105)];
+      const whole = Buffer.concat([record(23), record(23)]);
+      const most = () => (!isCut() ? size : kind === 'tls' ? 99 : 105);
+      const answers = [() => record(22, 2, 0, 0, 96, 3, 3), () => whole.subarray(0, most())];
       socket.on('data', () => socket.write(answers.shift()?.() ?? '')).on('error', () => {});
     });
     closers.push(stopperOf(tls));
     const port = await listening(tls);
-    /** Asks, and leaves after 2 s without more. Returns whether the answer was whole. */
+    /** Asks, and leaves after a while without more. Returns whether the answer was whole. */
     async function isWhole(user = 'u'): Promise<boolean> {
       const login = `Proxy-Authorization: Basic ${btoa(`${user}:x`)}\r\n`;
       const next = async () => `${((await once(socket, 'data')) as [Buffer])[0].toString('latin1')}`;
@@ -176,9 +180,9 @@ test.each(['plain', 'tls'])(
         socket.write(Buffer.concat(rest));
         answer = await next();
       }
-      const isCut = isTls ? answer.length < 105 : answer.includes('Content-Length: 1000');
+      const isCut = isTls ? answer.length < size : answer.includes('Content-Length: 1000');
       asked.push(!isCut);
-      if (isCut) waited += 2_000;
+      if (isCut) waited += waitedMs;
       // What ends a tunnel politely still waits, unlike what resets it.
       if (isTls) socket.destroy();
       else socket.resetAndDestroy();
@@ -214,6 +218,34 @@ test.each(['plain', 'tls'])(
   },
 );
 
+test('an exit that swallows what is sent once is left out when two clients have given it up', async () => {
+  const silent = new Set<string>();
+  let waited = 0;
+  const { gateway, site, open } = await startWorld({
+    statusFor: (exit) => (silent.has(exit) ? 0 : 200),
+    monotonic: () => performance.now() + waited,
+  });
+  const head = `POST http://a.example:${site.ports.http}/ HTTP/1.1\r\nContent-Length: 1\r\nConnection: close\r\n\r\n`;
+  /** Returns whether no answer came. */
+  async function isLost(): Promise<boolean> {
+    const { length } = site.seen;
+    const socket = open(`${head}x`).resume();
+    const over = closed(socket);
+    await until(() => site.seen.length > length);
+    const isSilent = silent.has(site.seen[length] ?? '');
+    if (isSilent) waited += 5_000;
+    if (isSilent) socket.resetAndDestroy();
+    await over;
+    await gateway.empty();
+    return isSilent;
+  }
+  for (let n = 0; n < 20; n++) await isLost();
+  silent.add(site.seen[0] ?? '');
+  let lost = 0;
+  for (let n = 0; n < 40; n++) if (await isLost()) lost++;
+  expect(lost).toBe(2);
+});
+
 /** A client of a site that has fallen silent within its answer, after so many bytes of it. */
 async function startStill(kind: string, options: Parameters<typeof startWarm>[0] = {}, bytes = 0) {
   const world = await startWarm(options);
@@ -222,6 +254,7 @@ async function startStill(kind: string, options: Parameters<typeof startWarm>[0]
   const [data, rest] = [record(23).subarray(0, 9), record(23).subarray(9)];
   const site = createServer({ allowHalfOpen: true }, (socket) => {
     const answers = kind === 'plain' ? [part] : [hello, Buffer.concat([begun, data]), rest];
+    if (kind === 'silent') answers.splice(1);
     socket.on('data', () => socket.write(answers.shift() ?? '')).on('error', () => {});
   });
   const stop = stopperOf(site);
@@ -233,13 +266,14 @@ async function startStill(kind: string, options: Parameters<typeof startWarm>[0]
     plain: [],
     tls: [record(22, 1, 0, 0, 96), record(23)],
     handshake: [record(22, 1, 0, 0, 96)],
+    silent: [record(22, 1, 0, 0, 96)],
   };
   for (const message of sent[kind as keyof typeof sent]) {
     await once(socket, 'data');
     socket.write(message);
   }
   await once(socket, 'data');
-  return { ...world, socket, stop };
+  return { ...world, socket, stop, place };
 }
 
 test.each(['plain', 'tls'])(
@@ -256,6 +290,39 @@ test('a client is let go, to try again, when its handshake has stood still for t
   clock.ahead += 10_000;
   await closed(socket);
   expect(gateway.meter.summary()).toMatchObject({ requests: 21, served: 20 });
+});
+
+test('an exit through which nothing comes is blamed once, although its client ends meanwhile', async () => {
+  const blamed: string[] = [];
+  const limits = { onFailure: ({ ip }: Upstream) => blamed.push(ip) };
+  const { socket, clock, open, place } = await startStill('silent', { limits });
+  socket.write(Buffer.concat([record(20), record(23)]));
+  // Its own handshake stands still, and is looked at later.
+  const other = open(`CONNECT ${place} HTTP/1.1\r\n\r\n`);
+  await once(other, 'data');
+  clock.ahead += 6_000;
+  socket.end();
+  other.write(record(22, 1, 0, 0, 96));
+  await once(other, 'data');
+  clock.ahead += 10_000;
+  await closed(other);
+  expect(new Set(blamed).size).toBe(blamed.length);
+});
+
+test('an exit is not blamed for the silence of a site whose protocol is not known', async () => {
+  const arrived = Promise.withResolvers<unknown>();
+  const site = createServer((socket) => socket.once('data', arrived.resolve).on('error', () => {}));
+  closers.push(stopperOf(site));
+  let blamed = 0;
+  const { gateway, clock, open } = await startWarm({ limits: { onFailure: () => void blamed++ } });
+  const socket = open(`CONNECT a.example:${await listening(site)} HTTP/1.1\r\n\r\n`);
+  await once(socket, 'data');
+  socket.write('x'.repeat(200));
+  await arrived.promise;
+  clock.ahead += 6_000;
+  socket.resetAndDestroy();
+  await gateway.empty();
+  expect(blamed).toBe(0);
 });
 
 test.each([
