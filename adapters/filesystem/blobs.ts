@@ -163,10 +163,8 @@ async function handOver(path: string): Promise<void> {
   try {
     if (process.getuid?.() !== 0) return;
     const folder = await open(dirname(path), constants.O_DIRECTORY);
-    const owned = folder
-      .stat()
-      .then(({ uid, gid }) => lchown(`/proc/self/fd/${folder.fd}/${basename(path)}`, uid, gid));
-    await owned.finally(() => folder.close());
+    const { uid, gid } = await folder.stat();
+    await lchown(`/proc/self/fd/${folder.fd}/${basename(path)}`, uid, gid).finally(() => folder.close());
   } catch {
     // This takes Linux, and on Deno permissions that the server does without. Some network folders have one owner for all.
   }

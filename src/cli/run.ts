@@ -53,18 +53,13 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
     return EXIT.usage;
   }
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
-  // Of UTF-16, no line would be a setting, and a server open to all would start.
-  if (typeof text !== 'string' || text.includes('\0')) {
-    const why = typeof text === 'string' ? 'it is not UTF-8' : text.code;
+  // Ignored, as all lines of UTF-16 would be, it could leave a server open to all.
+  const line = typeof text === 'string' ? lineWithoutSetting(text) : 0;
+  if (typeof text !== 'string' || line > 0) {
+    const why =
+      typeof text === 'string' ? `line ${line} is neither NAME=value in UTF-8 nor a comment` : text.code;
     surroundings.terminal.say(
       `picpool: --settings must name a file that can be read, but ${path} cannot (${why}).`,
-    );
-    return EXIT.usage;
-  }
-  const line = lineWithoutSetting(text);
-  if (line > 0) {
-    surroundings.terminal.say(
-      `picpool: Line ${line} of ${path} sets nothing: it must be NAME=value, or begin with #.`,
     );
     return EXIT.usage;
   }

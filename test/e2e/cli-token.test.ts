@@ -71,12 +71,14 @@ test('--settings names the file of an installed service, whose stores a command 
     expect(listed.stdout).toContain('laptop');
     const missing = await cli(['--settings', join(folder, 'none'), 'token', 'list'], { env });
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining(`${folder}/none cannot`)]);
-    await writeFile(file, 'UPLOAD=token\n', 'utf16le');
-    const wide = await cli(['--settings', file, 'config'], { env });
-    expect([wide.code, wide.stderr]).toEqual([2, expect.stringContaining('cannot (it is not UTF-8)')]);
-    await writeFile(file, '\uFEFFPORT=3000\r\n; old\nNOTE="two\nlines"\n\nUPLOAD token\n');
-    const open = await cli(['--settings', file, 'config'], { env });
-    expect([open.code, open.stderr]).toEqual([2, expect.stringContaining(`Line 6 of ${file} sets nothing`)]);
+    for (const [line, text, encoding] of [
+      [1, 'UPLOAD=token\n', 'utf16le'],
+      [6, '\uFEFFPORT=3000\r\n; old\nNOTE="two\nlines"\n\nUPLOAD token\n', 'utf8'],
+    ] as const) {
+      await writeFile(file, text, encoding);
+      const { code, stderr } = await cli(['--settings', file, 'config'], { env });
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`cannot (line ${line} is neither`)]);
+    }
     await server.stop();
   });
 }, 60_000);

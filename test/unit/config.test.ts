@@ -117,19 +117,13 @@ describe('parseConfig', () => {
   });
 
   test('quotes that nobody has removed are refused: data would go to a folder with quotes in its name, and no token would fit', () => {
-    for (const quote of [`"`, `'`]) {
-      const given = {
-        DATA_DIR: '/data',
-        ADMIN_TOKEN: 'sixteen-letters-',
-        METADATA_URL: 'postgres://a:secret@b/c',
-      };
-      const quoted = Object.entries(given).map(([name, value]) => [name, quote + value + quote]);
-      const faults = faultsOf(Object.fromEntries(quoted));
-      expect(Object.keys(faults).sort()).toEqual(Object.keys(given).sort());
-      expect(Object.values(faults).join()).toMatch(
-        /^(must not be in quotes: they would be part of it,?){3}$/,
-      );
-    }
+    const message = 'must not be in quotes: they would be part of it';
+    for (const [name, value] of [
+      ['DATA_DIR', '"/data"'],
+      ['ADMIN_TOKEN', "'sixteen-letters-'"],
+      ['METADATA_URL', '"postgres://a:secret@b/c"'],
+    ] as const)
+      expect(faultsOf({ [name]: value })).toEqual({ [name]: message });
     expect(faultsOf({ PROXY_TARGETS: 'a=https://shop.example/#200~"b"' })).toEqual({});
   });
 

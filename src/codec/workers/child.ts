@@ -36,9 +36,6 @@ interface SandboxOptions {
   load: boolean;
 }
 
-/** Signals that no decoder brings upon itself. */
-const ENDING = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'];
-
 /** More lines than a worker ever needs for one job. */
 const MAX_LINES = 10_000;
 
@@ -108,7 +105,12 @@ export function startChild(
       resolve({ code: null, signal: null, killedByOthers: false, stderr: String(error) }),
     );
     child.once('close', (code, signal) =>
-      resolve({ code, signal, killedByOthers: !killed && ENDING.includes(String(signal)), stderr }),
+      resolve({
+        code,
+        signal,
+        killedByOthers: !killed && /^SIG(KILL|TERM|INT|HUP)$/.test(`${signal}`),
+        stderr,
+      }),
     );
   });
   let lines = 0;

@@ -72,10 +72,7 @@ export function createWorkspace(folder: string) {
  */
 export type Workspace = ReturnType<typeof createWorkspace>;
 
-/**
- * Removes the folders of workers whose server no longer runs. Their names begin with its process ID. Others are not ours: the
- * data folder may be one that somebody works in.
- */
+/** Removes the folders of workers whose server no longer runs. Their names begin with its process ID; others are not ours. */
 export async function removeOldWorkspaces(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o700 });
   for (const name of await readdir(root)) {
