@@ -1,8 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { constants, statSync } from 'node:fs';
-import { copyFile, lchown, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
-import process from 'node:process';
+import { statSync } from 'node:fs';
+import { copyFile, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
 import { storing } from '../../src/lib/storage-full.ts';
@@ -109,7 +108,6 @@ async function publish(source: string, place: Place, isNew: boolean): Promise<vo
     await publishCopy(source, place);
     await unlink(source);
   }
-  await handOver(place.path);
   await sync(place.folder, 'r');
 }
 
@@ -148,26 +146,9 @@ async function makeFolder(folder: string, above: boolean): Promise<void> {
     if (systemCode(error) !== 'EEXIST') throw error;
   });
   const [highest, holding] = [resolve(made ?? folder), dirname(resolve(folder))];
-  if (highest.length <= holding.length) await handOver(holding);
-  await handOver(folder);
   await sync(holding, 'r');
   for (let at = holding; at.length >= highest.length && at !== dirname(at); at = dirname(at))
     await sync(dirname(at), 'r').catch(() => {});
-}
-
-/**
- * Gives what a command made as root to the owner of the folder that it is in: the server may have another user. The folder is
- * held open, and links are not followed, because that user could put one to any file in the place of what was made.
- */
-async function handOver(path: string): Promise<void> {
-  try {
-    if (process.getuid?.() !== 0) return;
-    const folder = await open(dirname(path), constants.O_DIRECTORY);
-    const { uid, gid } = await folder.stat();
-    await lchown(`/proc/self/fd/${folder.fd}/${basename(path)}`, uid, gid).finally(() => folder.close());
-  } catch {
-    // This takes Linux, and on Deno permissions that the server does without. Some network folders have one owner for all.
-  }
 }
 
 async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {

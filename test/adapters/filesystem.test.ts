@@ -1,20 +1,8 @@
 import { test } from 'bun:test';
 import assert from 'node:assert/strict';
-import {
-  chown,
-  mkdir,
-  mkdtemp,
-  readdir,
-  rename,
-  rm,
-  stat,
-  symlink,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import process from 'node:process';
-import { createFolderBlobs, placeOf, translated } from '../../adapters/filesystem/blobs.ts';
+import { createFolderBlobs, translated } from '../../adapters/filesystem/blobs.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { blobStoreConformance } from '../conformance/blob-store.ts';
 import { folderOpener } from '../support/stores/local.ts';
@@ -89,36 +77,6 @@ test('a folder that held files and is gone, as with its disk, is not created aga
     }
   });
 });
-
-test.skipIf(process.getuid?.() !== 0)(
-  'what root stores belongs to the owner of the folder, whom the server may run as, but not what links of that user lead to',
-  async () => {
-    await withFolder(async (folder) => {
-      const [data, elsewhere] = [join(folder, 'data'), await mkdtemp('/dev/shm/picpool-')];
-      await mkdir(data);
-      await chown(data, 65_534, 65_534);
-      const root = join(data, 'images');
-      const put = async (key: string, path: string) => {
-        await writeFile(join(path, key), key);
-        await createFolderBlobs({ folder: root, fileBody }).put(key, join(path, key), 'image/png');
-        const { folder: shard, path: place } = placeOf(root, key);
-        for (const one of [root, shard, place]) {
-          const { uid, gid } = await stat(one);
-          assert.deepEqual([one, uid, gid], [one, 65_534, 65_534]);
-        }
-      };
-      await put('a.png', folder);
-      await put('b.png', elsewhere);
-      const partials = join(root, '.partial');
-      assert.equal((await stat(partials)).uid, 65_534);
-      await rm(partials, { recursive: true });
-      await symlink(folder, partials);
-      await put('c.png', elsewhere);
-      assert.equal((await stat(folder)).uid, 0);
-      await rm(elsewhere, { recursive: true });
-    });
-  },
-);
 
 test('temporary files of a dead process are removed after a day, and not listed before', async () => {
   await withFolder(async (folder) => {
