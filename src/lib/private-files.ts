@@ -1,7 +1,6 @@
 import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import { setImmediate } from 'node:timers/promises';
 
 /** The permissions of everyone but the owner. */
 const OTHERS = 0o077;
@@ -25,37 +24,23 @@ interface DataFolder {
 }
 
 /**
- * Removes the permissions of everyone but the owner that an earlier version left: from the server's own entries with
- * everything below them, and from the folder itself unless it contains something else. Symbolic links are left alone.
- * Returns the paths whose mode could not be changed.
+ * Removes the permissions of everyone but the owner that an earlier version or a copy left: from the server's own entries,
+ * below which nobody else then gets, and from the folder itself unless it contains something else. Symbolic links are left
+ * alone. Returns the paths whose mode could not be changed.
  */
-export async function closeDataFolder({ path, isOwn }: DataFolder): Promise<string[]> {
-  const refused: string[] = [];
+export function closeDataFolder({ path, isOwn }: DataFolder): string[] {
   const names = readdirSync(path);
+  const isAllOwn = names.every((name) => isOwn(name) || name === 'lost+found');
   // The folder first, so that nothing below it can be reached.
-  if (names.every((name) => isOwn(name) || name === 'lost+found')) closeOne(path, refused);
-  for (const name of names.filter(isOwn)) await closeTree(join(path, name), refused);
-  return refused;
-}
-
-/** A private folder became so after everything below it, so it does not have to be searched again. */
-async function closeTree(path: string, refused: string[]): Promise<void> {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (!found || found.isSymbolicLink() || (found.mode & OTHERS) === 0) return;
-  if (found.isDirectory()) {
-    for (const name of readdirSync(path)) await closeTree(join(path, name), refused);
-    // There may be thousands of folders, and a signal to stop must be handled.
-    await setImmediate();
-  }
-  closeOne(path, refused);
-}
-
-function closeOne(path: string, refused: string[]): void {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (!found || found.isSymbolicLink() || (found.mode & OTHERS) === 0) return;
-  try {
-    chmodSync(path, found.mode & 0o700);
-  } catch {
-    refused.push(path);
-  }
+  const paths = [...(isAllOwn ? [path] : []), ...names.filter(isOwn).map((name) => join(path, name))];
+  return paths.filter((one) => {
+    const found = lstatSync(one, { throwIfNoEntry: false });
+    if (!found || found.isSymbolicLink() || (found.mode & OTHERS) === 0) return false;
+    try {
+      chmodSync(one, found.mode & 0o700);
+      return false;
+    } catch {
+      return true;
+    }
+  });
 }

@@ -24,7 +24,7 @@ export async function openDataFolder(
     .map((path) => basename(path ?? ''));
   // `native` is where the binary keeps libraries that can only be loaded from files.
   const names = [TEMPORARY, 'work', 'native', 'images', 'picpool.db', ...stores];
-  const refused = await closeDataFolder({
+  const refused = closeDataFolder({
     path: await realpath(DATA_DIR),
     // SQLite keeps files beside the database: picpool.db-wal, picpool.db-shm.
     isOwn: (entry) => names.some((name) => entry === name || entry.startsWith(`${name}-`)),

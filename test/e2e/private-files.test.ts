@@ -5,16 +5,13 @@ import { photo } from '../support/images/images.ts';
 import { LIGHT, type RuntimeName, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
-/** Modes of what others may read, write or enter, by path. */
-async function openToOthers(folder: string): Promise<string[]> {
-  const paths = ['.', ...(await readdir(folder, { recursive: true }))];
-  const found = await Promise.all(
-    paths.map(async (path) => {
-      const { mode } = await lstat(join(folder, path));
-      return (mode & 0o077) === 0 ? [] : [`${path} ${(mode & 0o777).toString(8)}`];
-    }),
-  );
-  return found.flat();
+/** Modes of what others may read, write or enter, by path: of the folder, what is in it, and what is below if they may enter that. */
+async function openToOthers(folder: string, path = '.'): Promise<string[]> {
+  const { mode } = await lstat(join(folder, path));
+  const isOpen = (mode & 0o077) !== 0;
+  const names = path === '.' || isOpen ? await readdir(join(folder, path)).catch(() => []) : [];
+  const below = await Promise.all(names.map((name) => openToOthers(folder, join(path, name))));
+  return [...(isOpen ? [`${path} ${(mode & 0o777).toString(8)}`] : []), ...below.flat()];
 }
 
 /** Runs a server under umask 022, as most are started. */
@@ -59,10 +56,14 @@ test('in a folder that is used for other things, too, only what is of the server
     for (const path of [join(folder, 'letter.txt'), join(others, 'one.txt')])
       await writeFile(path, '', { mode: 0o644 });
     await mkdir(join(folder, 'images'), { mode: 0o755 });
-    await symlink(others, join(folder, 'images', 'link'));
+    await writeFile(join(folder, 'images', 'old.txt'), '', { mode: 0o644 });
+    await symlink(others, join(folder, 'native'));
     await useServer('bun', folder);
-    const open = (await openToOthers(folder)).filter((line) => !line.startsWith('images/link'));
+    // A link has no mode of its own.
+    const open = (await openToOthers(folder)).filter((line) => !line.startsWith('native'));
     expect(open.sort()).toEqual(['. 755', 'letter.txt 644']);
+    // Nobody else gets there, and it may not be of the server.
+    expect((await lstat(join(folder, 'images', 'old.txt'))).mode & 0o777).toBe(0o644);
     expect(await openToOthers(others)).toEqual(['. 755', 'one.txt 644']);
   });
 }, 180_000);
