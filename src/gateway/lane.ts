@@ -122,7 +122,7 @@ export class Lane {
   readonly #trusted: Draw<Member>;
   readonly #common: Common;
   readonly #witness: Witness;
-  /** What clients did not trust in the middle of a handshake, and what broke off in the middle of an answer. */
+  /** What clients did not trust in the middle of a handshake, and what broke off or fell silent after it. */
   readonly distrust = new Distrust<Member>();
   /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
   #suspects: Member[] = [];
