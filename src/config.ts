@@ -328,7 +328,7 @@ export function parseConfig(env: Environment): Config {
     const value = env[variable]?.trim() || setting.default;
     if (value === undefined) continue;
     try {
-      // Nobody removes them from a line of `podman run --env-file` or of a list in a file for compose.
+      // Nothing removes them from a line of `podman run --env-file`, or of a list in a Compose file.
       if (/^(["']).*\1$/s.test(value)) throw new Error('must not be in quotes: they would be part of it');
       decoded[variable] = setting.decode(value);
     } catch (error) {

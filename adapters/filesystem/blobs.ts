@@ -23,7 +23,7 @@ const PARTIAL_AGE_MS = 24 * 60 * 60 * 1000;
 
 /** A `BlobStore` in a folder, with one file for each blob, in subfolders by a hash of the key. */
 export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBlobsOptions): BlobStore {
-  /** Whether it held a file. If the folder is gone since, its disk is: a new one below the mount point would pass for it. */
+  /** Whether it has held a file. If the folder is gone after that, so is its disk, for which a new folder below the mount point would pass. */
   let isUsed = false;
 
   async function infoOf(path: string, key: string): Promise<BlobInfo | null> {
@@ -95,7 +95,7 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
 }
 
 /**
- * Moves a file to its place, replacing any file there, and creates the folder of all places only if `isNew`. When it resolves,
+ * Moves a file to its place, replacing any file there, and creates the folder of all blobs only if `isNew`. When it resolves,
  * content and name are on the disk and survive a power failure. A rename is atomic only within one file system; a file from
  * another is copied first.
  */
@@ -137,8 +137,8 @@ async function moveInto(source: string, { folder, path }: Place, isNew: boolean)
 }
 
 /**
- * Creates a folder that may be there, with `above` those that it is in, and syncs all that hold new ones. This process may not
- * be allowed to read the highest; Deno then says that the root was made.
+ * Creates a folder unless it exists, with `above` also those that it is in, and syncs all that hold new ones. This process may
+ * not be allowed to read the highest; Deno then says that the root was made.
  */
 async function makeFolder(folder: string, above: boolean): Promise<void> {
   const making = mkdir(folder, { recursive: above, mode: 0o700 });

@@ -291,7 +291,7 @@ export function createAudit(options: AuditOptions) {
  */
 export type Audit = ReturnType<typeof createAudit>;
 
-/** The answer to an act that another has been faster than, and contradicts. */
+/** The answer to somebody whose act contradicts that of another, who was faster. */
 export const superseded = () => new AppError('conflict', inEnglish('Somebody has decided otherwise.'));
 
 /** Counts the days: a clock that jumps ahead, or a long pause, makes no entry much older. */

@@ -53,11 +53,9 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
     return EXIT.usage;
   }
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
-  // Ignored, as all lines of UTF-16 would be, it could leave a server open to all.
-  const line = typeof text === 'string' ? lineWithoutSetting(text) : 0;
-  if (typeof text !== 'string' || line > 0) {
-    const why =
-      typeof text === 'string' ? `line ${line} is neither NAME=value in UTF-8 nor a comment` : text.code;
+  // If it were ignored, as all lines of UTF-16 would be, a server could be open to everyone.
+  const why = typeof text === 'string' ? faultIn(text) : text.code;
+  if (typeof text !== 'string' || why !== undefined) {
     surroundings.terminal.say(
       `picpool: --settings must name a file that can be read, but ${path} cannot (${why}).`,
     );
@@ -67,11 +65,12 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
   return dispatch(others[0] ?? DEFAULT, others.slice(1), { ...surroundings, env });
 }
 
-/** Returns the number of the first line that is neither a setting, nor within the quotes of one, nor a comment; 0 if none is. */
-function lineWithoutSetting(file: string): number {
+/** Names the first line that is neither a setting, nor within the quotes of one, nor a comment. */
+function faultIn(file: string): string | undefined {
   const setting = /^[\uFEFF \t]*(export[ \t]+)?[\w.-]+[ \t]*=[ \t]*("[^"]*"|'[^']*'|`[^`]*`)?[^\n]*/gm;
   const rest = file.replace(setting, (found) => found.replace(/[^\n]+/g, ''));
-  return rest.split('\n').findIndex((line) => /^\s*[^\s#;]/.test(line)) + 1;
+  const line = rest.split('\n').findIndex((one) => /^\s*[^\s#;]/.test(one)) + 1;
+  return line > 0 ? `line ${line} is neither NAME=value in UTF-8 nor a comment` : undefined;
 }
 
 /** Reads settings as systemd does: a `#` within a value without quotes begins no comment. */

@@ -1,6 +1,6 @@
 import { ALERT, HANDSHAKE, recordFollower } from './opening.ts';
 
-/** Fewest bytes at once with which a client asks for something; with less, it keeps or ends its connection. */
+/** Fewest bytes at once with which a client asks for something; with fewer, it keeps or ends its connection. */
 const LEAST_ASKED_BYTES = 128;
 /** With no more at once, it has not asked anything; repeated requests of HTTP/2 take little more. */
 const MOST_SAID_BYTES = 40;
@@ -11,7 +11,7 @@ const MOST_RECORDS = 8;
 /** What comes later than this after the handshake, and so after the tickets, is an answer. */
 const TICKETS_MS = 1_000;
 
-/** What a client still waits for, as the records of TLS show it that pass in a tunnel. */
+/** What a client still waits for, as the TLS records that pass in a tunnel show it. */
 export class Awaited {
   /** Whether a record has begun and not ended. */
   isWithin = false;
@@ -21,7 +21,7 @@ export class Awaited {
   leftAt: number | null = null;
   #left = 0;
   #beganAt = 0;
-  /** When the client has asked for what nothing came after; infinite if something did. */
+  /** When the client asked, if nothing has come since; infinite if something has. */
   #askedAt = Number.POSITIVE_INFINITY;
   readonly #follow = recordFollower((length) => {
     if (this.#left-- > 0) this.records += `${length} `;
@@ -41,19 +41,19 @@ export class Awaited {
       return;
     }
     const { length } = bytes;
-    const isLess = length < LEAST_ASKED_BYTES;
-    this.leftAt = isLess && (bytes[0] === ALERT || length === ENCRYPTED_ALERT_BYTES) ? now : null;
+    const isSmall = length < LEAST_ASKED_BYTES;
+    this.leftAt = isSmall && (bytes[0] === ALERT || length === ENCRYPTED_ALERT_BYTES) ? now : null;
     if (length > MOST_SAID_BYTES && this.records !== '') this.#left = 0;
     // Up to TLS 1.2, certificates and keys of the client are as long as a request.
-    if (!isLess && bytes[0] !== HANDSHAKE) this.#askedAt = now;
+    if (!isSmall && bytes[0] !== HANDSHAKE) this.#askedAt = now;
   }
 
   /**
-   * Returns since when the client has waited if it asked for something that did not come; infinite if it did not. Tickets come after
+   * Returns since when the client has waited for what it asked for; infinite if it waits for nothing. Tickets come after
    * the handshake, and look like an answer; so `cameAt`, when the latest bytes came, counts if it got only the beginning of `others`.
    */
   since(cameAt: number, others: string): number {
-    const isLess = this.#left > 0 && others.startsWith(this.records);
-    return isLess && others !== this.records ? cameAt : this.#askedAt;
+    const isBeginning = this.#left > 0 && others.startsWith(this.records);
+    return isBeginning && others !== this.records ? cameAt : this.#askedAt;
   }
 }

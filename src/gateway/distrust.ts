@@ -10,16 +10,17 @@ interface Seen<M> {
   /** The exits through which clients did not trust it since they last did. */
   exits: Set<string>;
   blamed: Set<M>;
-  /** It has no certificate that its clients trust, or cuts its answers, through whatever exit. */
+  /** It has no certificate that its clients trust, or cuts its answers or sends none, through whatever exit. */
   isItsOwn: boolean;
-  /** When a client last trusted it, and the records that it then got. */
+  /** When a client last trusted it. */
   trustedAt: number;
+  /** The lengths of the records that a content client got last. */
   records: string;
 }
 
 /**
- * Tells proxies that show a false certificate or cut answers from targets whose own certificate is not trusted, such as
- * an expired one, or that cut theirs. A failure says only that one of both is at fault.
+ * Tells proxies that show a false certificate, or cut or swallow answers, from targets whose own certificate is not trusted,
+ * such as an expired one, or whose own answers end or stay away. A failure says only that one of both is at fault.
  */
 export class Distrust<M extends { upstream: Upstream }> {
   readonly #targets = new BoundedMap<string, Seen<M>>(MOST_TARGETS);
@@ -45,7 +46,7 @@ export class Distrust<M extends { upstream: Upstream }> {
     return absolved;
   }
 
-  /** Returns the records that a client got last that was content with a target. */
+  /** Returns what records a content client got last from a target. */
   recordsOf(target: string): string {
     return this.#targets.get(target)?.records ?? '';
   }

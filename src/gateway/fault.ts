@@ -80,7 +80,7 @@ const HEAD_VOICE: Voice = {
 
 const CONNECT_VOICE: Voice = { ...HTTP_VOICE, kind: 'tunnel' };
 
-/** Returns how to answer a request whose method begins with this. */
+/** Returns how to answer a request by the first five letters of its method. */
 export const voiceFor = (method: string): Voice =>
   method === 'CONNE' ? CONNECT_VOICE : method === 'HEAD' ? HEAD_VOICE : HTTP_VOICE;
 

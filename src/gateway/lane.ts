@@ -22,7 +22,7 @@ export interface Member {
   unproven: number;
   /** Failures since it last worked. */
   failures: number;
-  /** Whether the latest answer did not come, or not to its end, which no handshake excuses. */
+  /** Whether the latest answer did not come, or not to its end: a handshake does not make up for that. */
   owes: boolean;
   ejections: number;
   /** Until when it is left out, on the clock of the lane. */
@@ -122,7 +122,7 @@ export class Lane {
   readonly #trusted: Draw<Member>;
   readonly #common: Common;
   readonly #witness: Witness;
-  /** What clients did not trust in the middle of a handshake, and what broke off in the middle of an answer. */
+  /** What clients did not trust in the middle of a handshake, and what broke off or fell silent after it. */
   readonly distrust = new Distrust<Member>();
   /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
   #suspects: Member[] = [];
@@ -277,7 +277,7 @@ export class Lane {
       if (why && wasBad) return;
       wasBad ||= why !== null;
       if (!why) this.distrust.trusted(target, this.#common.monotonic(), records);
-      // What does not come may be bad luck, twice in a row it counts like half of it.
+      // What does not come may be bad luck. Twice in a row, it counts like a cut.
       member.owes = why !== null && this.distrusted(member, target, member.owes ? 'cut' : why, since);
       if (!why || member.owes) session?.ended(member.upstream, member.owes, began);
     };

@@ -21,7 +21,11 @@ export function createMeter(metrics: Metrics) {
   let open = 0;
   const latest: number[] = [];
   metrics.value('picpool_gateway_connections', 'Connections of clients.', () => open);
-  metrics.value('picpool_gateway_cut_total', 'Served requests and tunnels that broke off.', () => cut);
+  metrics.value(
+    'picpool_gateway_cut_total',
+    'Served requests and tunnels that broke off, or fell silent.',
+    () => cut,
+  );
   return {
     /** Records that a request was answered, or not; `ms` until the answer began. */
     settled(kind: Kind, outcome: Outcome, ms: number): void {

@@ -368,7 +368,7 @@ class Exchange implements Carrier, Served {
     }
   }
 
-  /** Whether what was announced, or the whole answer, has stood still, and not because of the client. Events come in chunks, with any pause between. */
+  /** Whether the answer, or its known rest, has stood still for so long, and not because of the client. Events come in chunks, with any pause between. */
   #hasStalled(ms: number): boolean {
     const { left = 0 } = this.#answer?.body ?? { left: 1 };
     if (left === 0 || left === Number.POSITIVE_INFINITY) return false;

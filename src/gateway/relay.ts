@@ -26,7 +26,7 @@ export class Relay implements Carrier {
   cameAt = 0;
   /** True once the client has let the upstream wait for so long that the target may give up. */
   isUnread = false;
-  /** When the client has ended; before, it is infinitely long ago. */
+  /** When the client ended; infinitely long ago while it has not. */
   leftAt = Number.NEGATIVE_INFINITY;
   readonly look: (now: number) => void;
   readonly #options: RelayOptions;

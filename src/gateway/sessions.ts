@@ -89,8 +89,8 @@ export class Session {
   }
 
   /**
-   * Notes how an answer through an upstream ended that began then. Its exit has failed if it has cut two, one
-   * after the other, because all that it cuts at once may be one case of bad luck.
+   * Notes how an answer through an upstream ended that began then. Its exit has failed if two did not come to
+   * their end, one after the other, because all that it cuts at once may be one case of bad luck.
    */
   ended({ key }: Upstream, isCut: boolean, began: number): void {
     if (key !== this.pinned) return;

@@ -82,13 +82,11 @@ export class Tunnel implements Served {
 
   cut(): void {
     const { client, desk, voice } = this.#job;
-    if (!desk.options.strict) {
-      client.socket.destroy();
-      return;
-    }
-    this.#running?.cancel();
-    desk.settled(this.#job, 'no_answer');
-    client.refuse(voice, hungUp());
+    if (desk.options.strict) {
+      this.#running?.cancel();
+      desk.settled(this.#job, 'no_answer');
+      client.refuse(voice, hungUp());
+    } else client.socket.destroy();
   }
 
   /** A handshake needs both halves; with other protocols a client may send everything and then listen. */

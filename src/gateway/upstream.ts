@@ -74,10 +74,10 @@ export function exitOf({ key, ip, exitIp, login }: Upstream): string {
 
 /** An answer that has stood still for this long when its client leaves was cut: clients wait for longer, and sites rarely pause within one. */
 export const CUT_MS = 2_000;
-/** A client that has waited for an answer for this long when it leaves has given up. */
-export const GIVEN_UP_MS = 5_000;
 /** The same while its client still waits, as some do for minutes. */
 export const STALLED_MS = 10_000;
+/** A client that leaves after it has waited for an answer this long has given up. */
+export const GIVEN_UP_MS = 5_000;
 
 /** Expected share of time in which a proxy works of which nothing is known. */
 const UNKNOWN_PRIOR = 0.3;

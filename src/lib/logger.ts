@@ -45,22 +45,10 @@ export function createLogger({ level, format, write, now, addresses = 'full' }: 
     return shown === undefined ? others : { ...others, peer: shown };
   }
 
-  /** The time of the last line, because many lines share a millisecond. */
-  let lastMs = Number.NaN;
-  let lastTime = '';
-
-  function timeText(): string {
-    const ms = now();
-    if (ms !== lastMs) {
-      lastMs = ms;
-      lastTime = new Date(ms).toISOString();
-    }
-    return lastTime;
-  }
-
   return (eventLevel, message, facts = {}) => {
     if (RANK[eventLevel] < RANK[level]) return;
-    write(render(timeText(), eventLevel, message, hidden(mapped(facts))), eventLevel);
+    const time = new Date(now()).toISOString();
+    write(render(time, eventLevel, message, hidden(mapped(facts))), eventLevel);
   };
 }
 

@@ -59,7 +59,7 @@ export async function* zipOf(entries: AsyncIterable<ZipEntry>): AsyncGenerator<U
         yield piece;
       }
     } finally {
-      // A reader may stop before it.
+      // The reader may have stopped before the first piece.
       await body.cancel().catch(() => {});
     }
     if (file.size >= ELSEWHERE) throw new RangeError('a file of a ZIP must be below 4 GiB');

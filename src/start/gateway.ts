@@ -120,7 +120,7 @@ export async function startServerGateway(
   return {
     port: gateway.port,
     /** For the page of the pool. */
-    panel: (context: RequestContext) => panelFor(gateway, closed, closed && !isHere ? context : null),
+    panel: (context: RequestContext) => panelFor(gateway, closed, closed && !isHere ? context.origin : null),
     closed: () => closed,
     journal: gateway.journal,
     report: takeReports({
@@ -173,9 +173,9 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
   );
 }
 
-/** Returns what the page of the pool says of the gateway; `context`: its own, if others reach the gateway at its host. */
-function panelFor({ meter, port }: Gateway, closed: boolean, context: RequestContext | null): GatewayPanel {
-  const host = context ? new URL(context.origin).hostname : 'localhost';
+/** Returns what the page of the pool says of the gateway. `origin`: that of the page, if the gateway listens there as well. */
+function panelFor({ meter, port }: Gateway, closed: boolean, origin: string | null): GatewayPanel {
+  const host = origin ? new URL(origin).hostname : 'localhost';
   return { place: `${host}:${port}`, closed, ...meter.summary() };
 }
 

@@ -323,11 +323,8 @@ test('samples of unknown range are refused, because grey from 0 to 1 would be bl
   const grey = { ...tags, 258: [32], 262: [1], 277: [1] };
   const fractions = tiffFile(grey, [light.subarray(0, 8)], 273);
   const fromWhite = tiffFile({ ...grey, 262: [0], 339: [2] }, [light.subarray(0, 8)], 273);
-  const withGaps = tiffFile(
-    { ...grey, 339: [2], 42113: Buffer.from('-9999\0') },
-    [light.subarray(0, 8)],
-    273,
-  );
+  const gaps = { ...grey, 339: [2], 42113: Buffer.from('-9999\0') };
+  const withGaps = tiffFile(gaps, [light.subarray(0, 8)], 273);
   // A text.
   withGaps.writeUInt8(2, withGaps.indexOf('81a4', 0, 'hex') + 2);
   for (const file of [integers, fractions, fromWhite, withGaps]) {

@@ -254,14 +254,10 @@ describe('damage', () => {
       const pixels = sharp(await photo(160, 120)).toColourspace(space);
       const whole = await pixels.jpeg({ progressive }).toBuffer();
       for (const lost of [1, 2]) {
-        const { bytes, original, removed } = await bench.convert(whole.subarray(0, -lost), {
-          format: 'auto',
-        });
-        expect([bytes.toString('hex', bytes.length - 2), original.kept, removed]).toEqual([
-          'ffd9',
-          false,
-          [],
-        ]);
+        const file = whole.subarray(0, -lost);
+        const { bytes, original, removed } = await bench.convert(file, { format: 'auto' });
+        const end = bytes.toString('hex', bytes.length - 2);
+        expect([end, original.kept, removed]).toEqual(['ffd9', false, []]);
         expect((await sharp(bytes, { failOn: 'warning' }).stats()).isOpaque).toBe(true);
       }
       const soft = await pixels.clone().blur(9).jpeg({ progressive, quality: 30 }).toBuffer();

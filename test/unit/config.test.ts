@@ -75,14 +75,10 @@ describe('parseConfig', () => {
     const config = parseConfig({ DATA_DIR: '/var/lib/picpool', BLOBS_URL: 's3://bucket/prefix' });
     expect(config.METADATA_URL).toBe('sqlite:/var/lib/picpool/picpool.db');
     expect(config.BLOBS_URL).toBe('s3://bucket/prefix');
-    for (const METADATA_URL of [
-      undefined,
-      'sqlite:$DATA_DIR/picpool.db',
-      'sqlite:$' + '{DATA_DIR}/picpool.db',
-    ])
-      expect(parseConfig({ DATA_DIR: '/a $& b', METADATA_URL }).METADATA_URL).toBe(
-        'sqlite:/a $& b/picpool.db',
-      );
+    for (const name of ['$DATA_DIR', '$' + '{DATA_DIR}']) {
+      const odd = { DATA_DIR: '/a $& b', METADATA_URL: `sqlite:${name}/picpool.db` };
+      expect(parseConfig(odd).METADATA_URL).toBe('sqlite:/a $& b/picpool.db');
+    }
   });
 
   test('all faults are reported at once, by variable', () => {

@@ -5,7 +5,7 @@ import type { Cicp } from './cicp.ts';
 export interface HeifParts {
   /** How the main picture's numbers represent colours; `null` if the file does not say. */
   cicp: Cicp | null;
-  /** Whether it is AVIF without chroma whose numbers leave out both ends of the range, which libheif does not stretch; `null` if only its data say so. */
+  /** Whether it is AVIF without chroma whose numbers leave out both ends of the range, which libheif does not stretch; `null` if only its data tell. */
   narrowGrey: boolean | null;
   /** Whether the colours are multiplied by the mask (MIAF, `prem`), which libheif leaves as they are. */
   premultiplied: boolean;

@@ -25,7 +25,7 @@ const OTHER_BYTES = 4096;
 const KNOWN =
   /^(JFIF\0|Exif\0|http:\/\/ns\.|ICC_PROFILE\0|MPF\0|urn:iso:std:iso:ts|JP|Photoshop |Adobe|Ducky)/;
 const END = Buffer.from('ffd9', 'hex');
-/** Codes of other pixels than those that decoders make up where some are missing. One of them alone may happen to stand for nothing new. */
+/** Codes of pixels unlike those that decoders make up where some are missing. One alone may happen to change nothing. */
 const OTHER_CODES = [0x24, 0x5a].map((byte) => Buffer.alloc(64, byte));
 /** The rows that the last blocks may have, in which pixels are missing first. */
 const LAST_ROWS = 32;
@@ -49,8 +49,8 @@ function announcesGainMap({ marker, data }: Segment): boolean {
 }
 
 /**
- * Returns a file that lacks only its end mark, as some cameras write them, with it; `null` for one that libjpeg reads as it is, or that has a mark
- * behind its head. Throws if pixels are missing, of which libjpeg warns above the last rows. There, it draws what follows in their place.
+ * Returns a file that lacks only its end mark, as some cameras write it, with that mark; `null` if libjpeg reads it as it is, or there is a mark
+ * behind its head. Throws if pixels are missing: libjpeg warns of it above the last rows, and in them draws what follows in their place.
  */
 export async function withEnd(
   path: string,

@@ -33,7 +33,7 @@ const TAG = {
   jpegTables: 347,
   subsampling: 530,
   icc: 34675,
-  /** Of GDAL: the number of places that were not measured. */
+  /** Of GDAL: the value of places that were not measured. */
   missing: 42113,
 } as const;
 const TAGS = new Set<number>(Object.values(TAG));

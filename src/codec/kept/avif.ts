@@ -30,7 +30,6 @@ export function bareAvif(file: Buffer, keepsExif: boolean): Bare | null {
   const found = picturesIn(meta, file);
   if (!found) return null;
   const { items, picture, masks } = found;
-  const main = picture.id;
   const told = items.filter(({ type }) => METADATA.includes(type));
   if (told.length + masks.length + 1 !== items.length || (keepsExif && told.length > 0)) return null;
   const references = boxIn(meta, 'iref');
@@ -38,7 +37,8 @@ export function bareAvif(file: Buffer, keepsExif: boolean): Bare | null {
   const isKnown = [...boxesIn(references.subarray(4))].every(
     ({ type, body }) =>
       (type === 'cdsc' && told.some(({ id }) => body.indexOf(Buffer.from(number(id))) === 0)) ||
-      (type === 'auxl' && body.equals(Buffer.from([...number(masks[0]?.id ?? 0), 0, 1, ...number(main)]))),
+      (type === 'auxl' &&
+        body.equals(Buffer.from([...number(masks[0]?.id ?? 0), 0, 1, ...number(picture.id)]))),
   );
   const bare = [picture, ...masks].map((item) => bareItem(item, item !== picture));
   const whole = bare.filter((item) => item !== null);
@@ -47,16 +47,13 @@ export function bareAvif(file: Buffer, keepsExif: boolean): Bare | null {
   return { file: avifOf(whole) };
 }
 
-/** Kinds of properties that turn a picture, in their order. */
-const TURNING = ['irot', 'imir'];
-
 /**
  * Returns a picture, without its metadata, whose mask says how it is turned; `null` if nothing is missing. avifenc 0.11 says it of the picture
  * alone: browsers turn both, and libheif does not turn the mask.
  */
 export function withTurnedMask(file: Buffer): Buffer | null {
   const { picture, masks: [mask] = [] } = picturesIn(boxIn(file, 'meta').subarray(4), file) ?? {};
-  const turningOf = (item: Item) => item.properties.filter(({ type }) => TURNING.includes(type));
+  const turningOf = ({ properties }: Item) => properties.filter(({ type }) => /^(irot|imir)$/.test(type));
   if (!picture || !mask || picture.type !== 'av01' || turningOf(mask).length > 0) return null;
   const turning = turningOf(picture);
   if (turning.length === 0) return null;

@@ -16,11 +16,14 @@ import {
 /** A ninth of the server's share of a contended core. */
 const NICENESS = 10;
 
+/** Signals by which a child is ended from elsewhere: by the kernel or a program such as earlyoom, if memory ran out. */
+const FROM_OTHERS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'];
+
 /** How a child process ended. */
 export interface Ending {
   code: number | null;
   signal: string | null;
-  /** True if it was ended from elsewhere: by the kernel, or a program such as earlyoom, if memory ran out. */
+  /** True if it was ended from elsewhere. */
   killedByOthers: boolean;
   /** The last 2,000 characters of its standard error. */
   stderr: string;
@@ -105,12 +108,7 @@ export function startChild(
       resolve({ code: null, signal: null, killedByOthers: false, stderr: String(error) }),
     );
     child.once('close', (code, signal) =>
-      resolve({
-        code,
-        signal,
-        killedByOthers: !killed && /^SIG(KILL|TERM|INT|HUP)$/.test(`${signal}`),
-        stderr,
-      }),
+      resolve({ code, signal, killedByOthers: !killed && FROM_OTHERS.includes(`${signal}`), stderr }),
     );
   });
   let lines = 0;

@@ -70,7 +70,7 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
 
   /**
    * Streams a ZIP file of those pictures of an album that the visitor may see. Rejects with `not_found` if there are
-   * none, with `rate_limited` and `busy`, and if the first cannot be read.
+   * none, with `rate_limited` and `busy`, and if the first one cannot be read.
    */
   return async function download(
     album: Pick<AlbumRecord, 'title'>,
@@ -86,7 +86,7 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
     try {
       await countReads?.(downloader.peer, pictures.length);
       const pieces = zipOf(entriesOf(pictures, downloader));
-      // If files cannot be read, that is the answer, and not a ZIP file that breaks off.
+      // If the files cannot be read, the answer says so, instead of a ZIP file that breaks off.
       const first = await pieces.next();
       const body = timedStream(pieces, { first, stallMs: STALL_MS, lifeMs: LIFE_MS, onEnd: leave });
       return new Response(body, { headers });

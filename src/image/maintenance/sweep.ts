@@ -105,8 +105,8 @@ async function present({ blobs, now }: SweepOptions): Promise<number> {
 }
 
 /**
- * The names of all temporary files: with a UUID, or for what an upload is converted to, the ID of its image. Others there are
- * not ours, as if the data folder is somebody's home.
+ * The names of all temporary files: with a UUID, or, for what an upload is converted to, with the ID of its image. Others are
+ * not ours: the data folder may be somebody's home.
  */
 const OWN_NAME =
   /^(([a-z]+-)+[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.db(-[a-z]+)?)?|[0-9a-f-]{36}\.(in|out)|[0-9A-Za-z]{12}\.out)$/;

@@ -66,8 +66,7 @@ export function findAlbum(id) {
 }
 
 /**
- * Hides tiles of own pictures that are deleted, or will be, of which the server cannot tell a page that stays or comes
- * back.
+ * Hides tiles of own pictures that are deleted, or will be: the server cannot tell a page that stays or comes back.
  */
 export function hideDeleted() {
   for (const tile of document.querySelectorAll('a:is(.tile, .shot)')) {

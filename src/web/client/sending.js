@@ -48,7 +48,7 @@ export class Body extends FormData {
 export function sendFile(form, body, course) {
   const token = tokenOf(form);
   let isUnwanted = false;
-  /** Whether the server may have stored it, of which no answer came. */
+  /** Whether the server may have stored it although no answer came. */
   let mayBeStored = false;
   let isLost = false;
   let request = post();

@@ -55,7 +55,7 @@ export function deleteSoon(images) {
   timer = setTimeout(() => void deleteAll(closeDue()), UNDO_MS);
 }
 
-/** Those that the server refuses when the page is left stay online until the next visit. @param {BeforeUnloadEvent} event */
+/** What the server refuses when the page is left stays online until the next visit. @param {BeforeUnloadEvent} event */
 function askBeforeLeaving(event) {
   if (pending.length + begun.size > MOST_AT_ONCE) event.preventDefault();
 }

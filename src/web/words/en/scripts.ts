@@ -125,7 +125,7 @@ export const scripts = {
     sent: '{percent} of {size}',
     converting: 'Converting…',
     reconnecting: 'Connection lost. Trying again as soon as it is back…',
-    paused: 'That was a lot of uploads at once. This one goes on in a moment…',
+    paused: 'Too many uploads at once. This one goes on in a moment…',
     cancel: 'Cancel',
     cancelled: 'Upload of {name} cancelled.',
     tryAgain: 'Try again',
