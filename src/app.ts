@@ -13,7 +13,7 @@ import { KeptHeaders } from './http/kept-headers.ts';
 import type { Count, InFlight, Limited, Limits, Patience } from './http/limits.ts';
 import { describeApi } from './http/openapi.ts';
 import { toOpenApi30 } from './http/openapi-3-0.ts';
-import { createRequestMeter } from './http/request-meter.ts';
+import { createRequestMeter, RequestFacts } from './http/request-facts.ts';
 import { below, type Route, route } from './http/route.ts';
 import { createRouteTable, type Matched } from './http/route-table.ts';
 import { createRouter, type Router, withoutBody } from './http/router.ts';
@@ -144,14 +144,7 @@ export function createApp(options: AppOptions) {
     const ms = now() - startedAt;
     plan.count?.(status, ms);
     const level = PROBES.has(exchange.path) && status < 400 ? 'debug' : 'info';
-    log(status >= 500 ? 'error' : level, 'request', {
-      request_id: context.id,
-      method: request.method,
-      path: exchange.path,
-      status,
-      ms: Math.round(ms),
-      peer: context.peer,
-    });
+    log(status >= 500 ? 'error' : level, 'request', new RequestFacts(exchange, status, ms));
     const held = status === 429 ? patience?.holdBack(context.payer) : null;
     const dialect = status >= 400 ? exchange.dialect : null;
     if (dialect) return Promise.resolve(held).then(() => speak(response, dialect));

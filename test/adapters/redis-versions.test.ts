@@ -10,6 +10,7 @@ import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
+import { plainFacts } from '../support/facts.ts';
 import { shared } from '../support/shared.ts';
 import { album, drafts, image } from '../support/stores/records.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
@@ -25,7 +26,7 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
     const redis = await openRedis(withPrefix(server.url), PATIENT_MS);
     const named: string[] = [];
     const log: Log = (_level, message, facts) => {
-      const { kind, id } = facts ?? {};
+      const { kind, id } = plainFacts(facts);
       named.push(id === undefined ? message : `${kind} ${id}`);
     };
     await work(redis, log, named).finally(() => redis.close());

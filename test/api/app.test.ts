@@ -15,6 +15,7 @@ import { createMetrics } from '../../src/lib/metrics.ts';
 import { DEFAULT_RATES } from '../../src/lib/rates.ts';
 import { breathe } from '../../src/lib/schedule.ts';
 import { openTestWeb } from '../support/browser/web.ts';
+import { plainFacts } from '../support/facts.ts';
 import { json } from '../support/json.ts';
 
 const web = await openTestWeb();
@@ -75,7 +76,7 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}, part
       : null,
     health: [],
     publicUrl: undefined,
-    log: (_level, message, facts) => options.log?.push(`${message} ${facts?.cause ?? ''}`),
+    log: (_level, message, facts) => options.log?.push(`${message} ${plainFacts(facts).cause ?? ''}`),
     now: () => 0,
     ...parts,
   });
@@ -209,7 +210,7 @@ describe('a refusal', () => {
 test('each answer is logged with its duration, as an error only if it is the fault of the server', async () => {
   const lines: unknown[] = [];
   const log: AppOptions['log'] = (level, message, facts) => {
-    if (message === 'request') lines.push([level, facts]);
+    if (message === 'request') lines.push([level, plainFacts(facts)]);
   };
   let ms = 1000;
   const { send } = createTestApp({}, { log, now: () => (ms += 7) });

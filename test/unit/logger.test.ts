@@ -1,5 +1,29 @@
 import { expect, test } from 'bun:test';
-import { createHiding, createLogger, type LoggerOptions } from '../../src/lib/logger.ts';
+import {
+  createHiding,
+  createLogger,
+  type Facts,
+  FrequentFacts,
+  type LoggerOptions,
+} from '../../src/lib/logger.ts';
+
+/** Facts whose JSON says that they wrote it. */
+class Frequent extends FrequentFacts {
+  readonly #facts: Facts;
+
+  constructor(facts: Facts) {
+    super();
+    this.#facts = facts;
+  }
+
+  plain(): Facts {
+    return this.#facts;
+  }
+
+  members(): string {
+    return `"written":true,${JSON.stringify(this.#facts).slice(1, -1)}`;
+  }
+}
 
 function linesOf(addresses: LoggerOptions['addresses'], peers: string[]): Record<string, unknown>[] {
   const lines: Record<string, unknown>[] = [];
@@ -10,7 +34,7 @@ function linesOf(addresses: LoggerOptions['addresses'], peers: string[]): Record
     now: () => 0,
     ...(addresses && { addresses }),
   });
-  for (const peer of peers) log('info', 'request', { peer, status: 200 });
+  for (const peer of peers) log('info', 'request', new Frequent({ peer, status: 200 }));
   return lines;
 }
 
@@ -59,4 +83,19 @@ test('a line has its facts after time, level and message, and for an error also 
   const { cause, ...others } = JSON.parse(lines[1] ?? '');
   expect(cause).toMatch(/outside[\s\S]*caused by Error: inside/);
   expect(others).toEqual({ time: '1970-01-01T00:00:00.000Z', level: 'warn', message: 'say "why"', n: 1 });
+});
+
+test('frequent facts write themselves only where nothing is hidden from the line', () => {
+  const written = (options: Partial<LoggerOptions>) => {
+    const lines: string[] = [];
+    const write = (line: string) => void lines.push(line);
+    const log = createLogger({ level: 'info', format: 'json', write, now: () => 0, ...options });
+    log('info', 'request', new Frequent({ status: 200, peer: '192.0.2.1' }));
+    log('debug', 'request', new Frequent({ status: 200 }));
+    return lines;
+  };
+  const start = '{"time":"1970-01-01T00:00:00.000Z","level":"info","message":"request"';
+  expect(written({})).toEqual([`${start},"written":true,"status":200,"peer":"192.0.2.1"}`]);
+  expect(written({ addresses: 'off' })).toEqual([`${start},"status":200}`]);
+  expect(written({ format: 'pretty' })).toEqual(['00:00:00 info  request status=200 peer=192.0.2.1']);
 });

@@ -6,6 +6,7 @@ import { createSafeFetch, type SafeFetch } from '../../src/lib/safe-fetch.ts';
 import { signedHeaders } from '../../src/webhooks/signature.ts';
 import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
 import { createWebhooks, type Delivery, type WebhooksOptions } from '../../src/webhooks/webhooks.ts';
+import { plainFacts } from '../support/facts.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { afterEachTest } from '../support/shared.ts';
 
@@ -173,7 +174,7 @@ describe('a message', () => {
     const lost: unknown[] = [];
     const never: SafeFetch = (_, { signal }) =>
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
-    const log: Log = (...[, , facts]) => void lost.push(facts?.count);
+    const log: Log = (...[, , facts]) => void lost.push(plainFacts(facts).count);
     const { send, stop, deliveries, clock } = sender(['http://192.0.2.1/'], { fetch: never, log });
     for (let count = 0; count < 10_002; count++) send('image.stored', {});
     expect(deliveries).toEqual(['dropped', 'dropped']);

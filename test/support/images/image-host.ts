@@ -30,6 +30,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { MOST_EXPIRY_MS } from '../../../src/lib/expiry.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { openTestWeb } from '../browser/web.ts';
+import { plainFacts } from '../facts.ts';
 import { testAudit } from '../stores/audit.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -106,7 +107,7 @@ export async function startImageHost({
       locks: createLocalLocks(),
       now: clock.now,
     }),
-    log: (_level, message, facts) => void logged.push({ message, facts }),
+    log: (_level, message, facts) => void logged.push({ message, facts: plainFacts(facts) }),
   };
   const options = { ...parts, ...change?.(parts) };
   await pairStores({ ...options, shared: { records: false, files: false }, clock: systemClock });

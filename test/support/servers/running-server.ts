@@ -6,6 +6,7 @@ import type { Facts } from '../../../src/lib/logger.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { start } from '../../../src/start.ts';
 import { WORKER_COMMAND } from '../codec/worker-command.ts';
+import { plainFacts } from '../facts.ts';
 import { asJson } from '../json.ts';
 
 /** A 2 x 2 pixel PNG. */
@@ -41,7 +42,7 @@ export async function runServer(
   const server = await start(
     { ...bunRuntime, selfCommand: () => WORKER_COMMAND },
     config,
-    (_level, message, facts = {}) => void logged.push({ message, facts }),
+    (_level, message, facts = {}) => void logged.push({ message, facts: plainFacts(facts) }),
     environment,
   );
 
